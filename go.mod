@@ -1,0 +1,3 @@
+module github.com/picodata/go-picodata
+
+go 1.26
