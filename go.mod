@@ -1,3 +1,12 @@
 module github.com/picodata/go-picodata
 
 go 1.26
+
+require (
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/pgx/v5 v5.13.0 // indirect
+	github.com/lib/pq v1.12.3 // indirect
+	go.uber.org/goleak v1.3.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
+)
