@@ -108,6 +108,9 @@ type Config struct {
 	Clock         Clock
 	Balancer      Balancer
 	NoticeHandler func(Notice)
+
+	// What Normalize has to know of how the fields above got their values.
+	origin origin
 }
 
 // Host is one node of the DSN.

@@ -1,0 +1,43 @@
+package options
+
+import "time"
+
+// DefaultPort is the port of Picodata's pgproto listener, used where a host names none.
+const DefaultPort = 4327
+
+// DefaultWeight is the weight of a node that no rule of node_weights selects.
+const DefaultWeight = 10
+
+// New returns a Config with every default filled in. It has no host, user or password yet.
+func New() *Config {
+	return &Config{
+		Topology:               true,
+		TopologyUpdateInterval: 5 * time.Second,
+
+		MaxConnLifetime:  time.Hour,
+		MaxConnIdleTime:  10 * time.Minute,
+		OverflowIdleTime: 5 * time.Second,
+		AcquireTimeout:   30 * time.Second,
+		ConnectTimeout:   5 * time.Second,
+		DrainTimeout:     30 * time.Second,
+
+		QueryMetadataCacheSize: 1000,
+
+		StatementCacheSize:      64,
+		StatementCacheThreshold: 3,
+		StripComments:           true,
+		MaxRetries:              3,
+
+		EjectionFailureThreshold: 3,
+		EjectionFailureWindow:    10 * time.Second,
+		EjectionDuration:         time.Second,
+		EjectionMaxDuration:      30 * time.Second,
+
+		SSLSNI:                true,
+		SSLMinProtocolVersion: "TLSv1.2",
+
+		MirrorRatio:      1,
+		MirrorQueue:      64,
+		MirrorQueueBytes: 1 << 20,
+	}
+}

@@ -1,0 +1,27 @@
+package options
+
+// origin keeps where the settings that depend on each other came from, so that an error can name
+// both places and a derived role can be derived anew when what it came from changes.
+type origin struct {
+	roleGiven      bool         // instance_role was given, even if as its default
+	roleAt         string       // where
+	derivedRole    InstanceRole // what Normalize set InstanceRole to while RoleDerived
+	readPreference place[ReadPreference]
+	forward        place[Forward]
+	repeated       []string // names that options= gives more than once, for Warnings
+}
+
+// place is where a value was given. It holds for that value only: a program may have assigned
+// another one to the field since.
+type place[T comparable] struct {
+	value T
+	at    string
+}
+
+// of names where the current value came from.
+func (p place[T]) of(current T, field string) string {
+	if p.at != "" && p.value == current {
+		return p.at
+	}
+	return "Config." + field
+}
