@@ -1,0 +1,93 @@
+package sqltext
+
+// Class is what kind of statement a text is.
+type Class uint8
+
+// Classes. Unknown: the text isn't fully understood, Info.Reason says why.
+const (
+	Unknown Class = iota
+	Empty         // blanks, comments and semicolons only
+	Read          // SELECT, VALUES, WITH … SELECT, EXPLAIN of these
+	Insert
+	Update
+	Delete
+	DDL   // CREATE, DROP, ALTER, TRUNCATE, BACKUP, GRANT, REVOKE, AUDIT
+	Block // DO $$ … $$
+	Tx    // BEGIN, COMMIT, END, ROLLBACK
+	Other // CALL, SET, DEALLOCATE, EXPLAIN of a write
+)
+
+var classNames = [...]string{"unknown", "empty", "read", "insert", "update", "delete", "ddl", "block", "tx", "other"}
+
+// String is the class's name in lower case.
+func (c Class) String() string {
+	if int(c) < len(classNames) {
+		return classNames[c]
+	}
+	return "unknown"
+}
+
+// Writes reports whether statements of the class may change rows: Insert, Update, Delete,
+// Block, and Unknown and Other to be safe.
+func (c Class) Writes() bool {
+	switch c {
+	case Empty, Read, Tx:
+		return false
+	}
+	return true
+}
+
+// Ref is a parameter of the statement that stands where a value is wanted.
+type Ref struct {
+	// Param is the parameter's index counted from 0: 0 for $1, or for the first "?". -1: not a
+	// parameter but a literal or an expression.
+	Param int
+	// Cast is the type of $n::T or CAST($n AS T) in lower case without precision, "" without a cast.
+	Cast string
+}
+
+// KeyEquality is one conjunct "column = parameter" of a WHERE.
+type KeyEquality struct {
+	Column string // as the server knows it: folded to lower case unless quoted
+	Ref    Ref
+}
+
+// Info is what Analyze found out about one text. It is immutable once made; share it freely.
+type Info struct {
+	Class Class
+	// PlainRead: the statement reads and does nothing else, so that it may be run again on
+	// another node. Only set when every word of it is recognised, see Analyze.
+	PlainRead bool
+	// Reason says why the text isn't fully understood (Class Unknown), or else why it offers
+	// no key to route by. "" if it offers one.
+	Reason string
+
+	// Table is the table of an INSERT, UPDATE or DELETE, or of a SELECT of a single table;
+	// folded, without "public.". "" otherwise.
+	Table string
+	// Columns are the target columns of an INSERT that names them; nil: all, in the table's order.
+	Columns []string
+	// Values are the values of an INSERT … VALUES of exactly one row, in the order of the
+	// columns. nil for several rows, a SELECT, or other classes.
+	Values []Ref
+	// Rows is the number of rows of INSERT … VALUES.
+	Rows int
+	// Keys are the equalities between columns and parameters that every row which the WHERE of
+	// a SELECT, UPDATE or DELETE lets through must meet. Columns that an UPDATE sets are not among them.
+	Keys []KeyEquality
+
+	// Params is the number of parameters: the highest n of $n, or the number of "?".
+	Params int
+	// Question: the parameters are written "?".
+	Question bool
+
+	// Option: an OPTION (…) clause ends the text. ReadPreference and Forward are its words in
+	// lower case, "" if absent, "$" if given by a parameter.
+	Option         bool
+	ReadPreference string
+	Forward        string
+}
+
+// Bound reports whether the statement is of a kind that a sharding key could route:
+// an INSERT of one row, or one with equalities.
+func (i *Info) Bound() bool { return len(i.Values) > 0 || len(i.Keys) > 0 }

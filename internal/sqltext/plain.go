@@ -1,0 +1,132 @@
+package sqltext
+
+import "strings"
+
+// verdict is what plain found.
+type verdict uint8
+
+const (
+	plain       verdict = iota
+	unknownCall         // a function that isn't known to be free of effects
+	writes              // a word that may write, lock or create
+)
+
+// plain looks at every token from here to the end.
+func (r *reader) plain() verdict {
+	v := plain
+	for i := r.pos; r.toks[i].kind != end; i++ {
+		t := r.toks[i]
+		switch t.kind {
+		case block:
+			return writes
+		case word:
+		case quoted:
+			// "f"(…) is a call too, unless it is a CTE or a window: those have AS.
+			if opIs(r.toks[i+1], '(') && !r.columnList(i) {
+				v = unknownCall
+			}
+			continue
+		default:
+			continue
+		}
+		switch t.key {
+		case kwInsert, kwUpdate, kwDelete, kwMerge, kwTruncate, kwInto, kwCall, kwDo, kwReturning:
+			return writes
+		case kwFor:
+			if locks(r.toks[i+1], r.s) {
+				return writes
+			}
+		}
+		if opIs(r.toks[i+1], '(') && !t.key.beforeParenthesis() &&
+			!plainFunction(r.text(t)) && !r.columnList(i) && !r.castType(i) {
+			v = unknownCall
+		}
+	}
+	return v
+}
+
+// beforeParenthesis: the keyword may stand before a parenthesis without being a function.
+func (k keyword) beforeParenthesis() bool {
+	switch k {
+	case kwLeft:
+		return false
+	case kwLike, kwIlike, kwEscape, kwRow, kwCurrentTime, kwCurrentTimestamp, kwLocalTime, kwLocalTimestamp:
+		return true
+	}
+	return k.reserved()
+}
+
+// locks: the word after FOR belongs to PostgreSQL's row locks and not to SUBSTRING.
+func locks(t token, s string) bool {
+	if t.key == kwUpdate {
+		return true
+	}
+	w := s[t.start:t.end]
+	return t.kind == word && (strings.EqualFold(w, "share") || strings.EqualFold(w, "no") || strings.EqualFold(w, "key"))
+}
+
+// columnList: the word at i is the name of a CTE with columns, as in WITH c (a, b) AS (…).
+func (r *reader) columnList(i int) bool {
+	if i == 0 || r.toks[i-1].key != kwWith && !opIs(r.toks[i-1], ',') {
+		return false
+	}
+	for i += 2; ; i += 2 {
+		if k := r.toks[i].kind; k != word && k != quoted {
+			return false
+		}
+		if opIs(r.toks[i+1], ')') {
+			return r.toks[i+2].key == kwAs && opIs(r.toks[i+3], '(')
+		}
+		if !opIs(r.toks[i+1], ',') {
+			return false
+		}
+	}
+}
+
+// castType: the word at i is a type with precision, as in x::decimal(10, 2).
+func (r *reader) castType(i int) bool {
+	if i == 0 {
+		return false
+	}
+	p := r.toks[i-1]
+	return p.kind == op && p.first == ':' || p.key == kwAs && precisionType(r.text(r.toks[i]))
+}
+
+func precisionType(name string) bool {
+	for _, t := range [...]string{"decimal", "numeric", "number", "varchar"} {
+		if strings.EqualFold(name, t) {
+			return true
+		}
+	}
+	return false
+}
+
+// longestFunction is the length of "pico_instance_health_status".
+const longestFunction = 27
+
+// plainFunction: calling the function, even twice, changes nothing. These are Picodata's
+// functions and the aggregates and scalars that every SQL database has under these names.
+func plainFunction(name string) bool {
+	if len(name) > longestFunction {
+		return false
+	}
+	var buf [longestFunction]byte
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		if c-'A' < 26 {
+			c |= 0x20
+		}
+		buf[i] = c
+	}
+	switch string(buf[:len(name)]) { // doesn't allocate
+	case "count", "sum", "avg", "min", "max", "total", "group_concat", "string_agg",
+		"row_number", "rank", "dense_rank", "first_value", "last_value", "lag", "lead", "ntile",
+		"abs", "coalesce", "concat", "instr", "json_extract_path", "left", "length", "lower", "nullif",
+		"round", "substr", "to_char", "to_date", "to_timestamp", "trim", "upper", "version",
+		"instance_uuid", "pico_instance_uuid", "pico_raft_leader_id", "pico_raft_leader_uuid",
+		"pico_instance_name", "pico_replicaset_name", "pico_tier_name", "pico_instance_dir",
+		"pico_config_file_path", "pico_instance_health_status", "_pico_bucket":
+		return true
+	}
+	return false
+}
