@@ -43,9 +43,6 @@ func (s *Stmt) Buckets(args []Value) (BucketSet, *Error)                   { ret
 func (s *Stmt) Bind(formats []int16, raw [][]byte) ([]Value, *Error)       { return nil, unready() }
 func (s *Stmt) Run(_ context.Context, _ []Value, _ View) (*Result, *Error) { return nil, unready() }
 
-// Encode writes a value of a result column in text (0) or binary (1) format; nil is NULL.
-func Encode(v Value, oid uint32, format int16) ([]byte, error) { return nil, unready() }
-
 var (
 	_ API     = (*Engine)(nil)
 	_ StmtAPI = (*Stmt)(nil)

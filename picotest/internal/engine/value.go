@@ -1,5 +1,11 @@
 package engine
 
+import (
+	"encoding/hex"
+	"errors"
+	"strings"
+)
+
 // Value is a value of SQL: nil (NULL), bool, int64, uint64 (UNSIGNED above the int64 range), float64, string, Decimal, UUID,
 // Datetime, JSON or Array.
 type Value any
@@ -32,8 +38,29 @@ const (
 	OIDUUID        uint32 = 2950
 )
 
-// Decimal is an exact decimal number with its scale.
-type Decimal struct{ Text string }
+var errUUID = errors.New("not a uuid")
 
-// Datetime is an instant with the offset it was written with.
-type Datetime struct{}
+// ParseUUID reads 32 hexadecimal digits, with or without the usual hyphens.
+func ParseUUID(s string) (UUID, error) {
+	var u UUID
+	plain := s
+	if len(s) == 36 {
+		if s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
+			return u, errUUID
+		}
+		plain = strings.ReplaceAll(s, "-", "")
+	}
+	if len(plain) != 32 {
+		return u, errUUID
+	}
+	if _, err := hex.Decode(u[:], []byte(plain)); err != nil {
+		return u, errUUID
+	}
+	return u, nil
+}
+
+// String writes the usual form with hyphens, in lower case.
+func (u UUID) String() string {
+	h := hex.EncodeToString(u[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
