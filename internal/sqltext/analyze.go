@@ -17,6 +17,7 @@ const (
 	ReasonSubquery     = "a subquery, join or set operation"
 	ReasonWhere        = "WHERE is more than equalities joined by AND"
 	ReasonNoKey        = "no equality of a column and a parameter"
+	ReasonLong         = "the text is too long"
 	ReasonParameter    = "a parameter's number is out of range"
 )
 
@@ -25,11 +26,32 @@ const maxParam = 65535
 
 // reader is a text as tokens, comments left out, and a position in them.
 type reader struct {
-	s        string
-	toks     []token // ends with a token of kind end
+	s string
+	// The tokens, the last of kind end: the first ones lie in the reader itself, which stays
+	// on the stack, the others on the heap.
+	room     [64]token
+	more     []token
+	n        int
 	pos      int
 	question int // number of "?" in the text
 	dollar   int // highest $n
+}
+
+// at is the i-th token. Only tokens up to the end may be asked for.
+func (r *reader) at(i int) token {
+	if i < len(r.room) {
+		return r.room[i]
+	}
+	return r.more[i-len(r.room)]
+}
+
+func (r *reader) add(t token) {
+	if r.n < len(r.room) {
+		r.room[r.n] = t
+	} else {
+		r.more = append(r.more, t)
+	}
+	r.n++
 }
 
 // Analyze reads a text. It never fails: what it doesn't understand has Class Unknown and a
@@ -45,8 +67,10 @@ type reader struct {
 // Keys are read from INSERT INTO t [(columns)] VALUES (…) and from the WHERE of a SELECT,
 // UPDATE or DELETE of one table, where a value is $n, ?, $n::T or CAST($n AS T).
 func Analyze(sql string) Info {
-	var room [128]token
-	r := reader{s: sql, toks: room[:0]}
+	if len(sql) > maxText {
+		return Info{Reason: ReasonLong}
+	}
+	r := reader{s: sql}
 	if reason := r.scan(); reason != "" {
 		return Info{Reason: reason}
 	}
@@ -78,7 +102,7 @@ func (r *reader) scan() (reason string) {
 			if r.question > 0 && r.dollar > 0 {
 				return ReasonMixedParams
 			}
-			r.toks = append(r.toks, t)
+			r.add(t)
 			return ""
 		case op:
 			if t.first == ';' {
@@ -108,7 +132,7 @@ func (r *reader) scan() (reason string) {
 		if semicolon {
 			return ReasonSeveral
 		}
-		r.toks = append(r.toks, t)
+		r.add(t)
 	}
 }
 
@@ -208,22 +232,21 @@ func (r *reader) options(info *Info) {
 	if info.Class == Unknown || info.Class == DDL {
 		return
 	}
-	toks := r.toks
-	n := len(toks) - 1 // the end
-	if n < 3 || !opIs(toks[n-1], ')') {
+	n := r.n - 1 // the end
+	if n < 3 || !opIs(r.at(n-1), ')') {
 		return
 	}
 	i := n - 2
-	for i > 0 && !opIs(toks[i], '(') {
+	for i > 0 && !opIs(r.at(i), '(') {
 		i--
 	}
-	if i == 0 || toks[i-1].key != kwOption {
+	if i == 0 || r.at(i-1).key != kwOption {
 		return
 	}
 	info.Option = true
 	for ; i+3 < n; i += 4 { // ( or , name = value
-		name, value := toks[i+1], toks[i+3]
-		if name.kind != word || !opIs(toks[i+2], '=') {
+		name, value := r.at(i+1), r.at(i+3)
+		if name.kind != word || !opIs(r.at(i+2), '=') {
 			return
 		}
 		text := "$"
@@ -239,11 +262,11 @@ func (r *reader) options(info *Info) {
 	}
 }
 
-func (r *reader) peek() token         { return r.toks[r.pos] }
+func (r *reader) peek() token         { return r.at(r.pos) }
 func (r *reader) text(t token) string { return r.s[t.start:t.end] }
-func (r *reader) isOp(c byte) bool    { return opIs(r.toks[r.pos], c) }
+func (r *reader) isOp(c byte) bool    { return opIs(r.at(r.pos), c) }
 func (r *reader) isKey(k keyword) bool {
-	return r.toks[r.pos].key == k
+	return r.at(r.pos).key == k
 }
 
 // opIs: the token is the one-byte operator c.
@@ -251,7 +274,7 @@ func opIs(t token, c byte) bool { return t.kind == op && t.first == c && t.end =
 
 // accept steps over a keyword if it is next.
 func (r *reader) accept(k keyword) bool {
-	if r.toks[r.pos].key == k {
+	if r.at(r.pos).key == k {
 		r.pos++
 		return true
 	}

@@ -14,7 +14,7 @@ import "strings"
 //
 // "a--1" isn't a comment: Picodata reads it as a - (-1).
 func StripComments(sql string) (stripped string, changed bool) {
-	if !strings.Contains(sql, "--") && !strings.Contains(sql, "/*") {
+	if len(sql) > maxText || !strings.Contains(sql, "--") && !strings.Contains(sql, "/*") {
 		return sql, false
 	}
 	l := lexer{s: sql}
@@ -29,13 +29,13 @@ func StripComments(sql string) (stripped string, changed bool) {
 		case bad:
 			return sql, false
 		case word:
-			if t.end < len(sql) && sql[t.end] == '\'' {
+			if int(t.end) < len(sql) && sql[t.end] == '\'' {
 				return sql, false
 			}
 			seen = true
 		case comment:
 			if !seen { // leading: the blanks before and after it go too
-				copy = t.end
+				copy = int(t.end)
 				for copy < len(sql) && blank(sql, copy) {
 					copy++
 				}
@@ -48,7 +48,7 @@ func StripComments(sql string) (stripped string, changed bool) {
 			changed = true
 			part := sql[copy:t.start]
 			b.WriteString(part)
-			copy = t.end
+			copy = int(t.end)
 			if !blankEnd(b.String()) && (copy >= len(sql) || !blank(sql, copy)) {
 				b.WriteByte(' ')
 			}

@@ -10,14 +10,16 @@ import (
 // blanks are folded, unquoted words are in lower case. What follows an unterminated quote
 // is dropped, for it may be a value. It is fit for logs and errors.
 func Normalize(sql string) string {
+	sql = sql[:min(len(sql), maxText)]
 	var b strings.Builder
 	b.Grow(min(len(sql), 1024))
 	l := lexer{s: sql}
 	var last token // the token written last
 	list := false  // "?" and "," follow each other; the comma isn't written yet
 	for {
+		operand := l.operand
 		t := l.next()
-		value := t.kind == str || t.kind == num || t.kind == param || t.kind == question || t.kind == bad || t.kind == block
+		value := isValue(t)
 		switch {
 		case t.kind == end:
 			if list {
@@ -26,6 +28,8 @@ func Normalize(sql string) string {
 			return b.String()
 		case t.kind == op && t.first == ';':
 			continue
+		case !operand && (opIs(t, '-') || opIs(t, '+')) && int(t.end) < len(sql) && digit(sql[t.end]):
+			continue // the sign of a number
 		case value && list: // another item of the list
 			list = false
 			if !strings.HasSuffix(b.String(), "?…") {

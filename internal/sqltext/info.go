@@ -27,16 +27,6 @@ func (c Class) String() string {
 	return "unknown"
 }
 
-// Writes reports whether statements of the class may change rows: Insert, Update, Delete,
-// Block, and Unknown and Other to be safe.
-func (c Class) Writes() bool {
-	switch c {
-	case Empty, Read, Tx:
-		return false
-	}
-	return true
-}
-
 // Ref is a parameter of the statement that stands where a value is wanted.
 type Ref struct {
 	// Param is the parameter's index counted from 0: 0 for $1, or for the first "?". -1: not a

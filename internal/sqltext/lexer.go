@@ -34,14 +34,17 @@ const (
 // token is a stretch of the text. For op, first is its first byte; for word, key tells
 // keywords apart; for parameters, index is the parameter's, counted from 0.
 type token struct {
-	start, end int
+	start, end int32 // texts are shorter, see maxText
 	index      uint16
 	kind       kind
 	key        keyword
 	first      byte
 }
 
-// lexer walks over a text. The zero value with s set is ready.
+// maxText bounds what is read, so that positions fit into a token.
+const maxText = 1 << 30
+
+// lexer walks over a text of at most maxText bytes. The zero value with s set is ready.
 type lexer struct {
 	s   string
 	pos int
@@ -76,7 +79,7 @@ func (l *lexer) nextRaw() token {
 	start := i
 	if i >= len(s) {
 		l.pos = i
-		return token{start: i, end: i, kind: end}
+		return token{start: int32(i), end: int32(i), kind: end}
 	}
 	c := s[i]
 	switch {
@@ -107,7 +110,7 @@ func (l *lexer) nextRaw() token {
 
 func (l *lexer) take(start, stop int, k kind, operand bool) token {
 	l.pos, l.operand = stop, operand
-	return token{start: start, end: stop, kind: k, first: l.s[start]}
+	return token{start: int32(start), end: int32(stop), kind: k, first: l.s[start]}
 }
 
 // until reads a string or a quoted identifier; the quote is doubled to stand for itself.
@@ -193,7 +196,7 @@ func (l *lexer) lineComment(start int) token {
 		stop = start + j // the newline stays: it is a blank
 	}
 	l.pos = stop
-	return token{start: start, end: stop, kind: comment}
+	return token{start: int32(start), end: int32(stop), kind: comment}
 }
 
 // blockComment reads /* … */, nested as in PostgreSQL.
@@ -209,7 +212,7 @@ func (l *lexer) blockComment(start int) token {
 			i++
 			if depth == 0 {
 				l.pos = i + 1
-				return token{start: start, end: i + 1, kind: comment}
+				return token{start: int32(start), end: int32(i + 1), kind: comment}
 			}
 		}
 	}

@@ -14,15 +14,15 @@ const (
 // plain looks at every token from here to the end.
 func (r *reader) plain() verdict {
 	v := plain
-	for i := r.pos; r.toks[i].kind != end; i++ {
-		t := r.toks[i]
+	for i := r.pos; r.at(i).kind != end; i++ {
+		t := r.at(i)
 		switch t.kind {
 		case block:
 			return writes
 		case word:
 		case quoted:
 			// "f"(…) is a call too, unless it is a CTE or a window: those have AS.
-			if opIs(r.toks[i+1], '(') && !r.columnList(i) {
+			if opIs(r.at(i+1), '(') && !r.columnList(i) {
 				v = unknownCall
 			}
 			continue
@@ -33,11 +33,11 @@ func (r *reader) plain() verdict {
 		case kwInsert, kwUpdate, kwDelete, kwMerge, kwTruncate, kwInto, kwCall, kwDo, kwReturning:
 			return writes
 		case kwFor:
-			if locks(r.toks[i+1], r.s) {
+			if locks(r.at(i+1), r.s) {
 				return writes
 			}
 		}
-		if opIs(r.toks[i+1], '(') && !t.key.beforeParenthesis() &&
+		if opIs(r.at(i+1), '(') && !t.key.beforeParenthesis() &&
 			!plainFunction(r.text(t)) && !r.columnList(i) && !r.castType(i) {
 			v = unknownCall
 		}
@@ -67,17 +67,17 @@ func locks(t token, s string) bool {
 
 // columnList: the word at i is the name of a CTE with columns, as in WITH c (a, b) AS (…).
 func (r *reader) columnList(i int) bool {
-	if i == 0 || r.toks[i-1].key != kwWith && !opIs(r.toks[i-1], ',') {
+	if i == 0 || r.at(i-1).key != kwWith && !opIs(r.at(i-1), ',') {
 		return false
 	}
 	for i += 2; ; i += 2 {
-		if k := r.toks[i].kind; k != word && k != quoted {
+		if k := r.at(i).kind; k != word && k != quoted {
 			return false
 		}
-		if opIs(r.toks[i+1], ')') {
-			return r.toks[i+2].key == kwAs && opIs(r.toks[i+3], '(')
+		if opIs(r.at(i+1), ')') {
+			return r.at(i+2).key == kwAs && opIs(r.at(i+3), '(')
 		}
-		if !opIs(r.toks[i+1], ',') {
+		if !opIs(r.at(i+1), ',') {
 			return false
 		}
 	}
@@ -88,8 +88,8 @@ func (r *reader) castType(i int) bool {
 	if i == 0 {
 		return false
 	}
-	p := r.toks[i-1]
-	return p.kind == op && p.first == ':' || p.key == kwAs && precisionType(r.text(r.toks[i]))
+	p := r.at(i - 1)
+	return p.kind == op && p.first == ':' || p.key == kwAs && precisionType(r.text(r.at(i)))
 }
 
 func precisionType(name string) bool {

@@ -4,8 +4,8 @@ package sqltext
 func (r *reader) selectKeys(info *Info) {
 	i, depth := r.pos+1, 0
 	from := -1
-	for ; r.toks[i].kind != end; i++ {
-		t := r.toks[i]
+	for ; r.at(i).kind != end; i++ {
+		t := r.at(i)
 		switch {
 		case opIs(t, '('):
 			depth++
@@ -152,7 +152,7 @@ func (r *reader) where(info *Info, qualifier string, set []string) {
 	}
 	start, depth, stop := r.pos, 0, -1
 	for i := start; stop < 0; i++ {
-		t := r.toks[i]
+		t := r.at(i)
 		switch {
 		case opIs(t, '('):
 			depth++
@@ -172,7 +172,7 @@ func (r *reader) where(info *Info, qualifier string, set []string) {
 			info.Reason = ReasonWhere
 			return
 		case depth == 0 && (t.key == kwGroup || t.key == kwHaving || t.key == kwWindow || t.key == kwOrder ||
-			t.key == kwLimit || t.key == kwOption || t.key == kwOffset && r.toks[i+1].kind == num):
+			t.key == kwLimit || t.key == kwOption || t.key == kwOffset && r.at(i+1).kind == num):
 			stop = i
 		}
 	}
@@ -187,7 +187,7 @@ func (r *reader) conjuncts(info *Info, from, to int, qualifier string, set []str
 	depth, begin := 0, from
 	for i := from; i <= to; i++ {
 		if i < to {
-			t := r.toks[i]
+			t := r.at(i)
 			switch {
 			case opIs(t, '('):
 				depth++
@@ -247,15 +247,15 @@ func (r *reader) conjunct(info *Info, from, to int, qualifier string, set []stri
 
 // wrapped: one pair of parentheses encloses [from, to).
 func (r *reader) wrapped(from, to int) bool {
-	if !opIs(r.toks[from], '(') || !opIs(r.toks[to-1], ')') {
+	if !opIs(r.at(from), '(') || !opIs(r.at(to-1), ')') {
 		return false
 	}
 	depth := 0
 	for i := from; i < to-1; i++ {
 		switch {
-		case opIs(r.toks[i], '('):
+		case opIs(r.at(i), '('):
 			depth++
-		case opIs(r.toks[i], ')'):
+		case opIs(r.at(i), ')'):
 			depth--
 		}
 		if depth == 0 {
