@@ -1,0 +1,220 @@
+package wire
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/lib/pq"
+)
+
+// pqConn is what the driver uses of lib/pq's connection.
+type pqConn interface {
+	driver.Conn
+	driver.QueryerContext
+	driver.ExecerContext
+	driver.ConnPrepareContext
+}
+
+// pqStmt is what the driver uses of lib/pq's statement.
+type pqStmt interface {
+	driver.StmtQueryContext
+	driver.StmtExecContext
+}
+
+// Conn is one physical connection, logged in. It is used by one goroutine at a time; only
+// Close may come from another one.
+type Conn struct {
+	cfg    *Config
+	target Target
+	g      *guard
+	pq     pqConn
+	stmts  stmtCache
+	watch  watch
+
+	busy          bool // rows are open
+	closed        atomic.Bool
+	serverVersion string
+	kinds         []kind   // of the result under way, reused
+	rowTypes      []uint32 // its columns' OIDs
+}
+
+// background is the context that lib/pq gets: one that never ends, so that lib/pq starts no
+// goroutine and dials no CancelRequest.
+var background = context.Background()
+
+// Node is the name of the node at the other end.
+func (c *Conn) Node() string { return c.target.node() }
+
+// ServerVersion is the parameter server_version. Picodata answers with the version of
+// PostgreSQL whose protocol it speaks.
+func (c *Conn) ServerVersion() string { return c.serverVersion }
+
+// Encrypted says whether the connection is over TLS.
+func (c *Conn) Encrypted() bool { return c.g.encrypted }
+
+// Usable says whether the connection may be used for another statement: nothing failed on
+// the wire and the last answer was read to its end. It does no I/O.
+func (c *Conn) Usable() bool {
+	return !c.closed.Load() && !c.busy && c.g.ready() && c.g.status == 'I'
+}
+
+// closeBudget bounds the goodbye of Close. It is written to a socket that has nothing else
+// to send, so it fits the buffer at once or the peer is gone.
+const closeBudget = 100 * time.Millisecond
+
+// Close says goodbye and closes the socket. It waits for nobody; a statement that is under
+// way fails. Closing again does nothing.
+func (c *Conn) Close() error {
+	if c.closed.Swap(true) {
+		return nil
+	}
+	// While a statement is under way, a goodbye would mix with it.
+	if c.busy || c.watch.armed.Load() || !c.g.ready() {
+		return c.g.sock.Close()
+	}
+	_ = c.g.nc.SetWriteDeadline(time.Now().Add(closeBudget))
+	if _, err := c.g.nc.Write([]byte{'X', 0, 0, 0, 4}); err != nil {
+		return c.g.sock.Close()
+	}
+	return c.g.nc.Close()
+}
+
+// begin starts an operation. Its error means that nothing was written.
+func (c *Conn) begin(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return c.unsent(err)
+	}
+	if c.closed.Load() {
+		return c.unsent(ErrClosed)
+	}
+	if c.busy {
+		return c.unsent(ErrBusy)
+	}
+	if !c.g.ready() {
+		if c.g.err != nil {
+			return c.unsent(errors.Join(ErrClosed, c.g.err))
+		}
+		return c.unsent(ErrClosed)
+	}
+	c.g.startOp()
+	c.watch.arm(ctx)
+	return nil
+}
+
+// end finishes an operation and tells its outcome.
+func (c *Conn) end(ctx context.Context, err error) error {
+	fired := c.watch.disarm()
+	if err == nil {
+		if fired {
+			c.revive()
+		}
+		return nil
+	}
+	return c.failed(ctx, err, fired)
+}
+
+// revive lifts the deadline that a context has set after the answer was complete.
+func (c *Conn) revive() {
+	if c.g.ready() {
+		if err := c.g.nc.SetDeadline(time.Time{}); err != nil {
+			c.g.fail(err)
+		}
+	}
+}
+
+// failed makes the *Error of an operation. Unless the server answered to the end, the
+// connection is lost with it.
+func (c *Conn) failed(ctx context.Context, err error, fired bool) error {
+	var pe *pq.Error
+	if errors.As(err, &pe) && c.g.ready() {
+		if fired {
+			c.revive()
+		}
+		return c.error(err)
+	}
+	// A fault that was found before anything went out and without any fault of the socket is on
+	// this side: the number of arguments, a value that can't be encoded.
+	local := !fired && c.g.written == 0 && c.g.err == nil && c.g.fatal == nil && !errors.Is(err, driver.ErrBadConn)
+	switch {
+	case fired && ctx.Err() != nil:
+		c.g.fail(err)
+		err = ctx.Err()
+	case c.g.fatal != nil:
+		err = c.g.fatal
+	case c.g.err != nil:
+		err = c.g.err
+	}
+	c.g.fail(err)
+	if errors.Is(err, io.EOF) {
+		err = errEOF
+	}
+	if errors.Is(err, driver.ErrBadConn) {
+		err = errors.New("lib/pq gave up the connection")
+	}
+	_ = c.g.sock.Close()
+	e := c.error(err)
+	e.Local = local
+	return e
+}
+
+// errEOF is a server that hung up.
+var errEOF = fmt.Errorf("the server closed the connection: %w", io.ErrUnexpectedEOF)
+
+func (c *Conn) error(cause error) *Error {
+	return &Error{
+		Stage: StageQuery, Node: c.target.node(), Address: c.target.Address,
+		Sent: c.g.written > 0, Answered: c.g.answered, Cause: cause,
+	}
+}
+
+func (c *Conn) unsent(cause error) *Error {
+	return &Error{Stage: StageQuery, Node: c.target.node(), Address: c.target.Address, Cause: cause}
+}
+
+// recovered turns a panic of lib/pq into an error; nothing can be said about the
+// connection then.
+func (c *Conn) recovered(err *error) {
+	if p := recover(); p != nil {
+		if re, ok := p.(error); ok {
+			*err = fmt.Errorf("lib/pq panicked: %w", re)
+		} else {
+			*err = fmt.Errorf("lib/pq panicked: %v", p)
+		}
+		c.g.fail(*err)
+	}
+}
+
+// checkText refuses what would break the framing.
+func checkText(sql string) error {
+	if strings.IndexByte(sql, 0) >= 0 {
+		return errors.New("the statement contains a NUL byte")
+	}
+	return nil
+}
+
+// text is the statement as it is sent.
+func (c *Conn) text(sql string) string {
+	strip := c.cfg.StripComments
+	if strip == nil || !strings.Contains(sql, "--") && !strings.Contains(sql, "/*") {
+		return sql
+	}
+	stripped, _ := strip(sql)
+	return stripped
+}
+
+// connectTimeout is the error of a login that outlasted connect_timeout. It isn't a
+// context's error: the caller had more time to give.
+type connectTimeout time.Duration
+
+func (t connectTimeout) Error() string {
+	return fmt.Sprintf("no connection within connect_timeout=%v", time.Duration(t))
+}
+func (connectTimeout) Timeout() bool        { return true }
+func (connectTimeout) Is(target error) bool { return target == os.ErrDeadlineExceeded }

@@ -1,0 +1,199 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/lib/pq"
+
+	"github.com/picodata/go-picodata/options"
+)
+
+// Dial connects to a node, asks for TLS as sslmode says, and logs in. The context and
+// connect_timeout bound all of it together. The context has no say over the connection
+// once Dial returned.
+func Dial(ctx context.Context, cfg *Config, target Target) (*Conn, error) {
+	fail := func(stage Stage, config bool, cause error) error {
+		return &Error{Stage: stage, Node: target.node(), Address: target.Address, Config: config, Cause: cause}
+	}
+	if err := cfg.checkStartup(); err != nil {
+		return nil, fail(StageLogin, true, err)
+	}
+	tlsConfig, err := tlsFor(cfg.Options, target)
+	if err != nil {
+		return nil, fail(StageTLS, true, err)
+	}
+	d := dialer{cfg: cfg, target: target, tls: tlsConfig}
+	caller := ctx
+	if t := cfg.Options.ConnectTimeout; t > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, t)
+		defer cancel()
+	}
+	c, err := d.connect(ctx, cfg.Options.SSLMode != options.SSLAllow)
+	if err != nil && cfg.Options.SSLMode == options.SSLAllow && wantsTLS(err) {
+		c, err = d.connect(ctx, true)
+	}
+	if err == nil {
+		return c, nil
+	}
+	switch {
+	case caller.Err() != nil:
+		err = caller.Err()
+	case ctx.Err() != nil:
+		err = connectTimeout(cfg.Options.ConnectTimeout)
+	}
+	return nil, fail(d.stage, d.config, err)
+}
+
+// dialer is one dial of one node.
+type dialer struct {
+	cfg    *Config
+	target Target
+	tls    *tlsPlan
+	stage  Stage
+	config bool
+}
+
+// wantsTLS says that a server refused a plain connection before anybody logged in.
+func wantsTLS(err error) bool {
+	var pe *pq.Error
+	return errors.As(err, &pe) && pe.Code == "28000"
+}
+
+// connect makes one connection; encrypt says whether TLS is asked for where the mode
+// leaves that open.
+func (d *dialer) connect(ctx context.Context, encrypt bool) (_ *Conn, err error) {
+	d.stage, d.config = StageDial, false
+	nc, err := d.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sock := newSocket(nc)
+	w := newWatch(sock)
+	w.arm(ctx)
+	c, err := d.login(ctx, sock, encrypt)
+	fired := w.disarm()
+	if err != nil {
+		_ = sock.Close()
+		return nil, err
+	}
+	if fired {
+		_ = sock.Close()
+		return nil, ctx.Err()
+	}
+	return c, nil
+}
+
+func (d *dialer) open(ctx context.Context) (net.Conn, error) {
+	if dial := d.cfg.Options.DialFunc; dial != nil {
+		nc, err := dial(ctx, "tcp", d.target.Address)
+		if err == nil {
+			tuneSocket(nc)
+		}
+		return nc, err
+	}
+	nd := net.Dialer{KeepAlive: -1} // set by tuneSocket
+	nc, err := nd.DialContext(ctx, "tcp", d.target.Address)
+	if err != nil {
+		return nil, err
+	}
+	tuneSocket(nc)
+	return nc, nil
+}
+
+// login brings a fresh socket to the first ReadyForQuery.
+func (d *dialer) login(ctx context.Context, sock *socket, encrypt bool) (*Conn, error) {
+	d.stage = StageTLS
+	nc, encrypted, err := d.tls.negotiate(ctx, sock, encrypt)
+	if err != nil {
+		return nil, err
+	}
+	d.stage = StageLogin
+	o := d.cfg.Options
+	password := o.Password
+	if d.cfg.Password != nil {
+		if password, err = d.cfg.Password(ctx); err != nil {
+			return nil, fmt.Errorf("asking for the password: %w", err)
+		}
+	}
+	c := &Conn{cfg: d.cfg, target: d.target, stmts: newStmtCache(o.StatementCacheSize, o.StatementCacheThreshold)}
+	c.g = newGuard(nc, sock, encrypted, o.AllowCleartextPassword)
+	c.g.owner = c
+	c.watch = newWatch(sock)
+	if err := c.login(d.pqConfig(password)); err != nil {
+		switch {
+		case errors.Is(c.g.err, ErrCleartext):
+			d.config = true
+		case encrypted && tlsAlert(c.g.err):
+			d.stage = StageTLS // TLS 1.3 tells a client late that its certificate is refused
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+// pqConfig is lib/pq's configuration, made from nothing: pq.NewConfig would read the
+// environment, service files and the user's home.
+func (d *dialer) pqConfig(password string) pq.Config {
+	o := d.cfg.Options
+	host, portText, _ := net.SplitHostPort(d.target.Address)
+	port, _ := strconv.ParseUint(portText, 10, 16)
+	passfile := o.PassFile
+	if passfile == "" {
+		passfile = "\x00" // no file has this name; an empty one would mean ~/.pgpass
+	}
+	return pq.Config{
+		Host: host, Port: uint16(port),
+		User: o.User, Password: password, Passfile: passfile,
+		Database: o.Database, Options: d.cfg.StartupOptions, ApplicationName: o.ApplicationName,
+		ClientEncoding: "UTF8", Datestyle: "ISO, MDY",
+		SSLMode:            pq.SSLModeDisable, // the socket is ready
+		BinaryParameters:   true,
+		MinProtocolVersion: pq.ProtocolVersion30, MaxProtocolVersion: pq.ProtocolVersion30,
+	}
+}
+
+// login lets lib/pq log in over the guard.
+func (c *Conn) login(config pq.Config) (err error) {
+	defer c.recovered(&err)
+	connector, err := pq.NewConnectorConfig(config)
+	if err != nil {
+		return err
+	}
+	connector.Dialer(handOver{c.g})
+	conn, err := connector.Connect(background)
+	switch {
+	case err == nil:
+	case c.g.err != nil && errors.Is(c.g.err, io.EOF):
+		var pe *pq.Error
+		if errors.As(err, &pe) {
+			return err
+		}
+		return errEOF
+	case c.g.err != nil:
+		return c.g.err
+	default:
+		return err
+	}
+	pc, ok := conn.(pqConn)
+	if !ok {
+		return errors.New("lib/pq's connection lacks a method that the driver needs")
+	}
+	c.pq = pc
+	c.g.login = false
+	return nil
+}
+
+// handOver is the dialer that gives lib/pq a connection that is already there.
+type handOver struct{ g *guard }
+
+func (h handOver) Dial(string, string) (net.Conn, error) { return h.g, nil }
+func (h handOver) DialTimeout(string, string, time.Duration) (net.Conn, error) {
+	return h.g, nil
+}

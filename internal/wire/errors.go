@@ -1,0 +1,91 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lib/pq"
+)
+
+// Stage says how far an operation came before it failed.
+type Stage uint8
+
+// The stages of a connection's life, in order.
+const (
+	StageDial  Stage = iota // resolving and connecting
+	StageTLS                // asking for TLS and the handshake
+	StageLogin              // startup packet to the first ReadyForQuery
+	StageQuery              // everything after
+)
+
+// String names the stage as errors do.
+func (s Stage) String() string {
+	switch s {
+	case StageDial:
+		return "dial"
+	case StageTLS:
+		return "TLS"
+	case StageLogin:
+		return "login"
+	default:
+		return "query"
+	}
+}
+
+// Error is every failure of an operation. errors.As finds the *pq.Error of a server that
+// answered, errors.Is the context's error; driver.ErrBadConn is never in it.
+type Error struct {
+	Stage    Stage
+	Node     string // the target's name
+	Address  string // the target's host:port
+	Sent     bool   // a byte of the statement was written (StageQuery only)
+	Answered bool   // a byte of the answer arrived (StageQuery only)
+	Config   bool   // no node would do better: the configuration is at fault
+	Local    bool   // the arguments or the text are at fault: nothing was sent, no node would do better
+	Cause    error
+}
+
+// Error says which node, what was tried and why it failed.
+func (e *Error) Error() string {
+	where := e.Node
+	if e.Address != "" && e.Address != e.Node {
+		where = fmt.Sprintf("%s (%s)", e.Node, e.Address)
+	}
+	return fmt.Sprintf("picodata: %s: %s: %v", where, e.Stage, e.Cause)
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Server gives the server's own error, if the server sent one.
+func (e *Error) Server() (*pq.Error, bool) {
+	var pe *pq.Error
+	ok := errors.As(e.Cause, &pe)
+	return pe, ok
+}
+
+// Cancelled says that the caller's context ended the operation: nobody's fault.
+func (e *Error) Cancelled() bool {
+	return errors.Is(e.Cause, context.Canceled) || errors.Is(e.Cause, context.DeadlineExceeded)
+}
+
+// LoginRefused says that the server turned the user away (SQLSTATE class 28). Trying again
+// with the same password, here or on another node, only brings the user's lock-out nearer.
+func (e *Error) LoginRefused() bool {
+	if e.Stage != StageLogin {
+		return false
+	}
+	pe, ok := e.Server()
+	return ok && len(pe.Code) == 5 && pe.Code[:2] == "28"
+}
+
+// Errors that a caller may want to tell apart.
+var (
+	// ErrBusy is a statement on a connection whose last result isn't closed.
+	ErrBusy = errors.New("the connection is busy: close the rows of its last query first")
+	// ErrClosed is the use of a connection that was closed or has failed.
+	ErrClosed = errors.New("the connection is closed")
+	// ErrCleartext is a server that wants the password itself over an unencrypted connection.
+	ErrCleartext = errors.New("the server asks for the password in clear text over an unencrypted connection: use TLS (sslmode=require or verify-full), or set allow_cleartext_password=on")
+)

@@ -1,0 +1,170 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+)
+
+// Limits of what a server may send, beyond the five bytes of a frame's header. They keep a
+// faulty peer from making the client allocate; no memory is taken for bytes that haven't
+// arrived, whatever the header says.
+const (
+	maxRow       = 1<<30 - 1 // DataRow; PostgreSQL's own limit of an allocation
+	maxDesc      = 16 << 20  // RowDescription, ParameterDescription
+	maxText      = 16 << 20  // ErrorResponse, NoticeResponse
+	maxSmall     = 64 << 10  // everything else
+	maxPQError   = 30_000    // lib/pq takes a longer ErrorResponse for text of a broken server
+	frameHeader  = 5
+	maxColumns   = 1<<16 - 1
+	maxParamArgs = 1<<16 - 1
+)
+
+// FrameError is an answer that isn't PostgreSQL's protocol. The connection is lost.
+type FrameError struct {
+	Type   byte
+	Length uint32 // as the header says, including itself
+	Reason string
+}
+
+func (e *FrameError) Error() string {
+	return fmt.Sprintf("malformed answer: message %q of length %d: %s", e.Type, e.Length, e.Reason)
+}
+
+// bodyLimit gives the largest body that a frame of this type may have, and whether the type
+// is one that the driver ever gets.
+func bodyLimit(typ byte, login bool) (limit int, known bool) {
+	switch typ {
+	case 'E', 'N':
+		return maxText, true
+	case 'S', 'A', 'Z':
+		return maxSmall, true
+	case 'R', 'K', 'v':
+		return maxSmall, login
+	case 'D':
+		return maxRow, !login
+	case 'T', 't':
+		return maxDesc, !login
+	case '1', '2', '3', 'n', 's', 'I', 'C':
+		return maxSmall, !login
+	}
+	return 0, false
+}
+
+// be16 and be32 read the protocol's integers.
+func be16(b []byte) int    { return int(binary.BigEndian.Uint16(b)) }
+func be32(b []byte) uint32 { return binary.BigEndian.Uint32(b) }
+
+// validRow says whether a DataRow's body holds exactly columns values.
+func validRow(b []byte, columns int) bool {
+	if len(b) < 2 || be16(b) != columns {
+		return false
+	}
+	b = b[2:]
+	for range columns {
+		if len(b) < 4 {
+			return false
+		}
+		n := int32(be32(b))
+		b = b[4:]
+		if n < 0 {
+			if n != -1 {
+				return false
+			}
+			continue
+		}
+		if int(n) > len(b) {
+			return false
+		}
+		b = b[n:]
+	}
+	return len(b) == 0
+}
+
+// rowDescription appends the type OIDs of a RowDescription's columns to oids.
+func rowDescription(b []byte, oids []uint32) ([]uint32, bool) {
+	if len(b) < 2 {
+		return oids, false
+	}
+	n := be16(b)
+	b = b[2:]
+	for range n {
+		i := bytes.IndexByte(b, 0)
+		if i < 0 || len(b) < i+1+18 {
+			return oids, false
+		}
+		b = b[i+1:]
+		oids = append(oids, be32(b[6:]))
+		if format := be16(b[16:]); format > 1 {
+			return oids, false
+		}
+		b = b[18:]
+	}
+	return oids, len(b) == 0
+}
+
+// parameterDescription appends a ParameterDescription's type OIDs to oids.
+func parameterDescription(b []byte, oids []uint32) ([]uint32, bool) {
+	if len(b) < 2 || len(b) != 2+4*be16(b) {
+		return oids, false
+	}
+	for b = b[2:]; len(b) > 0; b = b[4:] {
+		oids = append(oids, be32(b))
+	}
+	return oids, true
+}
+
+// validFields says whether a body is a list of (type, string) pairs that ends in a NUL, as
+// ErrorResponse and NoticeResponse are.
+func validFields(b []byte) bool {
+	for {
+		if len(b) == 0 {
+			return false
+		}
+		if b[0] == 0 {
+			return len(b) == 1
+		}
+		i := bytes.IndexByte(b[1:], 0)
+		if i < 0 {
+			return false
+		}
+		b = b[i+2:]
+	}
+}
+
+// validStrings says whether a body is exactly n strings.
+func validStrings(b []byte, n int) bool {
+	for range n {
+		i := bytes.IndexByte(b, 0)
+		if i < 0 {
+			return false
+		}
+		b = b[i+1:]
+	}
+	return len(b) == 0
+}
+
+// fields reads the pairs of an ErrorResponse or NoticeResponse that validFields accepted.
+func fields(b []byte, f func(typ byte, value []byte)) {
+	for len(b) > 0 && b[0] != 0 {
+		i := bytes.IndexByte(b[1:], 0)
+		f(b[0], b[1:1+i])
+		b = b[i+2:]
+	}
+}
+
+// appendFrame appends a frame with this body.
+func appendFrame(dst []byte, typ byte, body []byte) []byte {
+	dst = append(dst, typ)
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(body)+4))
+	return append(dst, body...)
+}
+
+// appendClose appends a Close of a named statement.
+func appendClose(dst []byte, name string) []byte {
+	dst = append(dst, 'C')
+	dst = binary.BigEndian.AppendUint32(dst, uint32(4+1+len(name)+1))
+	dst = append(dst, 'S')
+	dst = append(dst, name...)
+	return append(dst, 0)
+}

@@ -1,0 +1,134 @@
+package wire
+
+import (
+	"database/sql/driver"
+	"errors"
+	"strconv"
+)
+
+// naming runs a statement unnamed as lib/pq sees it and named as the server does: the guard
+// puts the name in on the way. The description that this very execution brings makes the
+// statement that lib/pq uses from then on, without another flight.
+func (c *Conn) naming(query bool, s *stmt, args []driver.NamedValue) (a answer, err error) {
+	c.makeRoom()
+	s.name = strconv.Itoa(c.stmts.counter + 1)
+	s.params = len(args)
+	c.g.desc = nil
+	c.g.rename, c.g.capture = s.name, true
+	a, err = c.unnamed(query, s.text, args)
+	if err != nil && !c.g.ready() {
+		return a, err
+	}
+	switch {
+	case c.g.parsed && c.g.desc != nil:
+		// An error after that is the execution's; the name is good.
+		s.oids = append([]uint32(nil), c.g.oids...)
+		if err != nil || !query {
+			c.adopt(s)
+		}
+	case c.g.parsed:
+		c.g.closeLater(s.name)
+	}
+	return a, err
+}
+
+// adopt makes lib/pq know a statement that the server already knows. lib/pq must be idle.
+func (c *Conn) adopt(s *stmt) {
+	st, err := c.preparedLocally(s)
+	if err != nil {
+		c.g.fail(err)
+		return
+	}
+	s.st = st
+	c.stmts.named++
+}
+
+// preparedLocally lets lib/pq prepare s with the guard as the server.
+func (c *Conn) preparedLocally(s *stmt) (pqStmt, error) {
+	desc := c.g.desc
+	if desc == nil {
+		desc = []byte{'n', 0, 0, 0, 4}
+	}
+	c.g.prepared = &synthetic{name: s.name, desc: desc, params: s.params}
+	c.g.desc = nil
+	c.stmts.counter++
+	st, err := c.pq.PrepareContext(background, s.text)
+	if err != nil {
+		return nil, err
+	}
+	ps, ok := st.(pqStmt)
+	if !ok {
+		return nil, errors.New("lib/pq's statement lacks QueryContext or ExecContext")
+	}
+	return ps, nil
+}
+
+// prepare names a statement with a flight of its own.
+func (c *Conn) prepare(sql string) (err error) {
+	defer c.recovered(&err)
+	if err := checkText(sql); err != nil {
+		return err
+	}
+	s := c.stmts.use(sql, c.text)
+	if s == nil { // nowhere to keep it: ask for the server's opinion alone
+		_, err := c.describe(c.text(sql))
+		return err
+	}
+	s.uses--
+	if s.st != nil {
+		return nil
+	}
+	c.makeRoom()
+	err = c.prepareNow(s)
+	if err != nil && c.g.ready() && refused(err) == refusalFull && c.stmts.named > 0 {
+		c.shed()
+		err = c.prepareNow(s)
+	}
+	return err
+}
+
+func (c *Conn) prepareNow(s *stmt) error {
+	c.stmts.counter++
+	st, err := c.pq.PrepareContext(background, s.text)
+	if err != nil {
+		return err
+	}
+	ps, ok := st.(pqStmt)
+	if !ok {
+		return errors.New("lib/pq's statement lacks QueryContext or ExecContext")
+	}
+	s.st, s.name, s.params = ps, strconv.Itoa(c.stmts.counter), st.NumInput()
+	s.oids = append([]uint32(nil), c.g.oids...)
+	c.stmts.named++
+	return nil
+}
+
+// forget reacts to a server error of a statement that ran by name or was to get one. True:
+// the server refused the name and ran nothing, so the statement may run unnamed.
+func (c *Conn) forget(s *stmt, err error) bool {
+	if !c.g.ready() {
+		return false
+	}
+	switch refused(err) {
+	case refusalStale:
+		c.unname(s, true)
+	case refusalLost:
+		c.unname(s, false)
+	case refusalDuplicate:
+		// lib/pq counts names itself: let it count past this one.
+		c.g.desc = nil
+		if _, err := c.preparedLocally(s); err != nil {
+			c.g.fail(err)
+			return false
+		}
+	case refusalFull:
+		c.shed()
+	default:
+		if outdated(err) {
+			c.unname(s, true)
+		}
+		return false
+	}
+	s.uses = 0
+	return true
+}

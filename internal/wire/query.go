@@ -1,0 +1,132 @@
+package wire
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+)
+
+// answer is what lib/pq gave back: rows of a query or the result of an execution.
+type answer struct {
+	rows driver.Rows
+	res  driver.Result
+}
+
+// Query runs a statement and gives its rows, which must be closed. The arguments are values
+// that CheckValue gave. The context ends the whole of it, to the last row.
+func (c *Conn) Query(ctx context.Context, sql string, args []driver.NamedValue) (*Rows, error) {
+	if err := c.begin(ctx); err != nil {
+		return nil, err
+	}
+	a, s, err := c.run(true, sql, args)
+	if err != nil {
+		return nil, c.end(ctx, err)
+	}
+	return c.newRows(ctx, a.rows, s), nil
+}
+
+// Exec runs a statement and gives the number of rows that it touched.
+func (c *Conn) Exec(ctx context.Context, sql string, args []driver.NamedValue) (driver.Result, error) {
+	if err := c.begin(ctx); err != nil {
+		return nil, err
+	}
+	a, _, err := c.run(false, sql, args)
+	if err := c.end(ctx, err); err != nil {
+		return nil, err
+	}
+	if n, ok := a.res.(driver.RowsAffected); ok {
+		return n, nil
+	}
+	return driver.RowsAffected(0), nil // the empty statement
+}
+
+// Ping makes one flight: an empty statement, which needs no rights.
+func (c *Conn) Ping(ctx context.Context) error {
+	_, err := c.Exec(ctx, ";", nil)
+	return err
+}
+
+// Prepare names a statement at once, in one flight of its own, so that the server's opinion
+// of it is known now.
+func (c *Conn) Prepare(ctx context.Context, sql string) error {
+	if err := c.begin(ctx); err != nil {
+		return err
+	}
+	return c.end(ctx, c.prepare(sql))
+}
+
+// run executes a statement. s is the statement's entry in the cache, if it is a named one.
+func (c *Conn) run(query bool, sql string, args []driver.NamedValue) (a answer, s *stmt, err error) {
+	defer c.recovered(&err)
+	if err := checkText(sql); err != nil {
+		return a, nil, err
+	}
+	if len(args) == 0 {
+		a, err = c.unnamed(query, c.text(sql), nil)
+		return a, nil, err
+	}
+	if len(args) > maxParamArgs {
+		return a, nil, fmt.Errorf("%d arguments: the protocol's limit is %d", len(args), maxParamArgs)
+	}
+	s = c.stmts.use(sql, c.text)
+	if s == nil {
+		a, err = c.unnamed(query, c.text(sql), args)
+		return a, nil, err
+	}
+	switch {
+	case s.st != nil && len(args) != s.params:
+		return a, nil, fmt.Errorf("the statement has %d parameters, %d arguments were given", s.params, len(args))
+	case s.st != nil:
+		a, err = c.named(query, s, args)
+		if err == nil {
+			return a, s, nil
+		}
+		if !c.forget(s, err) {
+			return a, nil, err
+		}
+	case c.stmts.due(s):
+		a, err = c.naming(query, s, args)
+		if err == nil {
+			return a, s, nil
+		}
+		if !c.forget(s, err) {
+			return a, nil, err
+		}
+	}
+	a, err = c.unnamed(query, s.text, args)
+	if err != nil && c.g.ready() && refused(err) == refusalFull && c.stmts.named > 0 {
+		c.shed()
+		a, err = c.unnamed(query, s.text, args)
+	}
+	return a, nil, err
+}
+
+// unnamed runs a statement in one flight that leaves nothing on the server: Query if there
+// are no arguments, else Parse, Bind, Describe, Execute, Sync.
+func (c *Conn) unnamed(query bool, text string, args []driver.NamedValue) (a answer, err error) {
+	if query {
+		a.rows, err = c.pq.QueryContext(background, text, args)
+	} else {
+		a.res, err = c.pq.ExecContext(background, text, args)
+	}
+	return a, err
+}
+
+// named runs a named statement: Bind, Execute, Sync.
+func (c *Conn) named(query bool, s *stmt, args []driver.NamedValue) (a answer, err error) {
+	c.g.columns = columnCount(s.oids)
+	if query {
+		a.rows, err = s.st.QueryContext(background, args)
+	} else {
+		a.res, err = s.st.ExecContext(background, args)
+	}
+	return a, err
+}
+
+// columnCount is the number of columns of a statement's rows; -1 = it has none.
+func columnCount(oids []uint32) int {
+	if len(oids) == 0 {
+		return -1
+	}
+	return len(oids)
+}
