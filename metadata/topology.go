@@ -17,12 +17,25 @@ const (
 // Role is what an instance is in its replicaset.
 type Role uint8
 
-// Roles. RoleUnknown: the user may not read _pico_replicaset, or the replicaset is switching.
+// Roles. RoleUnknown: the user may not read _pico_replicaset, or the replicaset is switching
+// and the instance is its current or its target master.
 const (
 	RoleUnknown Role = iota
 	RoleLeader
 	RoleReplica
 )
+
+// String is the role in the words of log lines and Stats.
+func (r Role) String() string {
+	switch r {
+	case RoleLeader:
+		return "leader"
+	case RoleReplica:
+		return "replica"
+	default:
+		return "unknown"
+	}
+}
 
 // Instance is one row of _pico_instance joined with its pgproto address. Instances are
 // keyed by UUID: names are reused after an expel.
@@ -34,12 +47,14 @@ type Instance struct {
 	ReplicasetName string
 	Tier           string
 	State          State // current state
-	TargetState    State
+	TargetState    State // "" when the row doesn't say
 	Role           Role
 	Version        string            // picodata_version
-	Address        string            // where to dial, after address_map and the replacement of unspecified hosts
+	Address        string            // where to dial, after address_map and the replacement of unspecified hosts; "" = the row's address can't be used
 	Advertised     string            // as the row says it
 	FailureDomain  map[string]string // read only
+
+	incarnation uint64 // of State; grows with every return, so it tells an old row from a new one
 }
 
 // Replicaset is one row of _pico_replicaset.
@@ -52,23 +67,39 @@ type Replicaset struct {
 	TargetMaster  string // instance name
 	LeaderUUID    string // "" while switching or unknown
 	Switching     bool   // current and target master differ
+
+	weight        string // as the row says it: buckets move when it changes
+	configVersion uint64 // current_config_version; never goes back on the server
 }
 
-// Tier is one row of _pico_tier.
+// Tier is one row of _pico_tier, or a name seen in _pico_instance alone.
 type Tier struct {
 	Name         string
 	BucketCount  uint64
 	BucketsKnown bool // false: the user may not read _pico_tier
-	IsDefault    bool
+	IsDefault    bool // always false before 25.4, which has no such column
+}
+
+// Seed is a node of the DSN as the cluster client knows it.
+type Seed struct {
+	Address      string // host:port of the DSN
+	InstanceUUID string // what the server there said it is (pico_instance_uuid()); "" = not asked or no answer yet
 }
 
 // Topology is one snapshot of the cluster. It is immutable: share it, don't change it.
+// A Topology that wasn't made by Build answers the same questions, only slower.
 type Topology struct {
 	Version     uint64 // grows by one with every change
 	ReadAt      time.Time
 	ReadFrom    string       // name or address of the node that answered
 	RolesKnown  bool         // _pico_replicaset could be read
+	Static      bool         // the instances could not be read: only Seeds is known
 	Instances   []Instance   // sorted by tier, replicaset name, name
 	Replicasets []Replicaset // sorted by tier, name
 	Tiers       []Tier       // sorted by name
+	Seeds       []Seed       // the nodes of the DSN, in its order
+	Denied      []string     // system tables that the user may not read and whose content is missing here
+	Skipped     int          // rows of this reading that were left out or lost their address
+
+	index *index
 }

@@ -1,0 +1,213 @@
+package metadata
+
+import (
+	"errors"
+	"hash/fnv"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/picodata/go-picodata/options"
+)
+
+// tierState says when a tier's buckets were asked for and why they may be asked for again.
+type tierState struct {
+	fingerprint uint64
+	readAt      time.Time
+	known       bool // an answer came, good or "no buckets"
+	none        bool // the tier holds no buckets
+	followUps   int  // readings still to come after a change: buckets move for a while
+	nextFollow  time.Time
+	evidence    int // readings in a row that evidence asked for in vain
+	failures    int
+	retryAt     time.Time
+}
+
+// followUps after a change of the cluster: at 1, 2, 4 and 8 intervals.
+const followUps = 4
+
+// refreshBuckets asks for the buckets of those tiers whose map may have changed. The server walks every
+// bucket for an answer, so it is asked when instances or replicasets of the tier changed and for
+// a while after, when an answer was proved wrong, and after BucketFloor at the latest.
+func (w *Watcher) refreshBuckets() {
+	t := w.Topology()
+	w.mu.Lock()
+	evidence := w.wantBuckets
+	w.wantBuckets = false
+	w.mu.Unlock()
+	// Without a leader to route to, or with routing off, a map is for hints in the context
+	// alone: it is read when one asks.
+	if !evidence && (w.options.Routing == options.RoutingOff || !t.RolesKnown) {
+		return
+	}
+	if w.loop.tiers == nil {
+		w.loop.tiers = map[string]*tierState{}
+	}
+	for name := range w.loop.tiers {
+		if _, ok := t.Tier(name); !ok {
+			delete(w.loop.tiers, name)
+			w.putBuckets(w.Buckets().Without(name))
+		}
+	}
+	version := t.MinVersion()
+	for i := range t.Tiers {
+		tier := &t.Tiers[i]
+		if tier.BucketsKnown && tier.BucketCount == 0 || !tierAllowed(w.options, tier.Name) {
+			continue
+		}
+		s := w.loop.tiers[tier.Name]
+		if s == nil {
+			s = &tierState{}
+			w.loop.tiers[tier.Name] = s
+		}
+		print := bucketFingerprint(t, tier, version)
+		if !s.due(print, w.clock.Now(), evidence, w.config.BucketFloor, w.interval) {
+			continue
+		}
+		if !w.readBuckets(t, tier, s, print, evidence) {
+			return
+		}
+	}
+}
+
+// due tells whether the tier's buckets are to be asked for now.
+func (s *tierState) due(print uint64, now time.Time, evidence bool, floor, interval time.Duration) bool {
+	switch {
+	case now.Before(s.retryAt):
+		return false
+	case !s.known || s.fingerprint != print || s.failures > 0:
+		return true
+	case now.Sub(s.readAt) >= floor:
+		return true
+	case s.none:
+		return false
+	case evidence:
+		return now.Sub(s.readAt) >= doubled(500*time.Millisecond, s.evidence, 30*time.Second)
+	default:
+		return s.followUps > 0 && !now.Before(s.nextFollow)
+	}
+}
+
+// readBuckets asks and takes the answer in. It is false if the connection is gone.
+func (w *Watcher) readBuckets(t *Topology, tier *Tier, s *tierState, print uint64, evidence bool) bool {
+	ranges, err := w.source.ReadBuckets(w.ctx, w.querier(), tier.Name)
+	now := w.clock.Now()
+	if errors.Is(err, ErrNoBuckets) {
+		*s = tierState{fingerprint: print, readAt: now, known: true, none: true}
+		if _, had := w.Buckets().Count(tier.Name); had {
+			w.putBuckets(w.Buckets().Without(tier.Name))
+		}
+		return true
+	}
+	if err != nil {
+		s.failures++
+		s.retryAt = now.Add(w.jitter(doubled(w.interval/2, s.failures-1, w.config.BucketFloor)))
+		w.mu.Lock()
+		w.stats.BucketFailures++
+		w.mu.Unlock()
+		if s.failures == 1 {
+			w.log.Warn("picodata: bucket map can't be read, the last one stays in force", "tier", tier.Name, "node", w.loop.connTo.Address, "error", err)
+		}
+		if !isServerError(err) && w.ctx.Err() == nil {
+			w.leaveNode()
+			return false
+		}
+		return true
+	}
+	w.mu.Lock()
+	w.stats.BucketRefreshes++
+	w.mu.Unlock()
+	changed := !w.Buckets().same(tier.Name, tier.BucketCount, ranges)
+	moving := slices.ContainsFunc(ranges, func(r Range) bool { return r.State != BucketActive })
+	switch {
+	case s.known && (s.fingerprint != print || changed) || moving:
+		s.followUps = followUps
+	case s.followUps > 0:
+		s.followUps--
+	}
+	s.nextFollow = now.Add(doubled(w.interval, followUps-s.followUps, w.config.BucketFloor))
+	switch {
+	case changed:
+		s.evidence = 0
+	case evidence:
+		s.evidence++
+	}
+	s.fingerprint, s.readAt, s.known, s.none, s.failures, s.retryAt = print, now, true, false, 0, time.Time{}
+	if changed {
+		w.putBuckets(w.Buckets().With(tier.Name, tier.BucketCount, ranges))
+		w.logBuckets(tier.Name)
+	}
+	return true
+}
+
+func (w *Watcher) putBuckets(m *BucketMap) {
+	w.buckets.Store(m)
+	w.announceChange()
+	if w.config.OnBuckets != nil {
+		w.config.OnBuckets(m)
+	}
+}
+
+// bucketFingerprint changes when something happens to a tier that moves its buckets: instances that come
+// and go for good, replicasets, their weights. A leader's switch or a restart doesn't.
+func bucketFingerprint(t *Topology, tier *Tier, version Version) uint64 {
+	h := fnv.New64a()
+	put := func(s string) { io.WriteString(h, s); h.Write([]byte{0}) }
+	put(version.String()) // an upgrade may bring _pico_bucket()
+	put(strconv.FormatUint(tier.BucketCount, 10))
+	for i := range t.Instances {
+		if in := &t.Instances[i]; in.Tier == tier.Name && in.State != Expelled {
+			put(in.UUID)
+			put(in.ReplicasetUUID)
+		}
+	}
+	for i := range t.Replicasets {
+		if r := &t.Replicasets[i]; r.Tier == tier.Name {
+			put(r.UUID)
+			put(r.State)
+			put(r.weight)
+		}
+	}
+	return h.Sum64()
+}
+
+// refreshTables reads _pico_table where sharding keys are to be known without the server's
+// notices: with routing=keys, and on servers that send none.
+func (w *Watcher) refreshTables() {
+	w.mu.Lock()
+	asked := w.wantTables
+	w.mu.Unlock()
+	t := w.Topology()
+	wanted := w.options.Routing == options.RoutingKeys ||
+		w.options.Routing == options.RoutingInsert && !t.MinVersion().HasQueryMetadata()
+	if !wanted || t.Static || !t.RolesKnown {
+		return
+	}
+	now := w.clock.Now()
+	age := now.Sub(w.loop.tablesAt)
+	if w.loop.tablesTried && age < w.config.BucketFloor && !(asked && age >= 500*time.Millisecond) {
+		return
+	}
+	w.mu.Lock()
+	w.wantTables = false
+	w.mu.Unlock()
+	w.loop.tablesTried, w.loop.tablesAt = true, now
+	tables, err := w.source.ReadTables(w.ctx, w.querier())
+	var denied *DeniedError
+	switch {
+	case errors.As(err, &denied):
+		w.tables.Store(nil)
+		w.noteDenied(tableTable)
+	case err != nil:
+		w.log.Warn("picodata: tables can't be read, what is known of them stays in force", "node", w.loop.connTo.Address, "error", err)
+		if !isServerError(err) && w.ctx.Err() == nil {
+			w.leaveNode()
+		}
+	default:
+		w.tables.Store(&tables)
+		if w.config.OnTables != nil {
+			w.config.OnTables(tables)
+		}
+	}
+}

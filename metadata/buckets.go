@@ -1,0 +1,74 @@
+package metadata
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrNoBuckets: the tier holds no buckets, or the server has no _pico_bucket() (it came with 25.5.1).
+var ErrNoBuckets = errors.New("picodata: no bucket map of this tier")
+
+// ErrNoBucketFunction is ErrNoBuckets on a server before 25.5.1.
+var ErrNoBucketFunction = fmt.Errorf("%w: the server has no _pico_bucket()", ErrNoBuckets)
+
+// maxRanges bounds what is kept of one answer: every bucket of a very large tier in a range of its own.
+const maxRanges = 1 << 17
+
+// ReadBuckets asks for the ranges of one tier. The server walks all its buckets for the
+// answer, so ask rarely. Every user may ask. ErrNoBuckets says that there is nothing to be asked for.
+func (s *Source) ReadBuckets(ctx context.Context, q Querier, tier string) ([]Range, error) {
+	raw, err := scalar(ctx, q, "SELECT _pico_bucket("+quoteText(tier)+")")
+	switch {
+	case err == nil:
+	case isUnknownFunction(err, "_pico_bucket"):
+		return nil, ErrNoBucketFunction
+	case strings.Contains(err.Error(), "doesn't exist") && strings.Contains(err.Error(), "_pico_bucket: tier"):
+		return nil, fmt.Errorf("%w: %w", ErrNoBuckets, err)
+	default:
+		return nil, fmt.Errorf("picodata: reading the buckets of tier %s: %w", tier, err)
+	}
+	ranges, err := parseRanges(raw, tier)
+	if err != nil {
+		return nil, fmt.Errorf("picodata: reading the buckets of tier %s: %w", tier, err)
+	}
+	return ranges, nil
+}
+
+// parseRanges reads the JSON that _pico_bucket() gives. An item that makes no sense is an
+// error of the whole answer: half a map would send rows astray.
+func parseRanges(raw, tier string) ([]Range, error) {
+	var items []struct {
+		Tier    *string `json:"tier_name"`
+		Start   *uint64 `json:"bucket_id_start"`
+		End     *uint64 `json:"bucket_id_end"`
+		State   string  `json:"state"`
+		Current string  `json:"current_replicaset_uuid"`
+		Target  string  `json:"target_replicaset_uuid"`
+	}
+	if err := json.Unmarshal([]byte(raw), &items); err != nil {
+		return nil, fmt.Errorf("%q is not a list of ranges: %w", clip(raw), err)
+	}
+	if len(items) > maxRanges {
+		return nil, fmt.Errorf("%d ranges, more than %d", len(items), maxRanges)
+	}
+	ranges := make([]Range, 0, len(items))
+	for _, item := range items {
+		if item.Tier != nil && *item.Tier != tier {
+			continue
+		}
+		if item.Start == nil || item.End == nil || *item.Start == 0 || *item.End < *item.Start || *item.End > maxBuckets {
+			return nil, errors.New("a range without sensible bounds")
+		}
+		ranges = append(ranges, Range{Start: *item.Start, End: *item.End, State: item.State, Replicaset: item.Current, Target: item.Target})
+	}
+	if len(ranges) == 0 {
+		return nil, errors.New("no ranges")
+	}
+	return ranges, nil
+}
+
+// quoteText writes a string literal for SQL.
+func quoteText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

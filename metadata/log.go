@@ -1,0 +1,70 @@
+package metadata
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/picodata/go-picodata/options"
+)
+
+// logChanges writes a line for everything that happened between two snapshots.
+func (w *Watcher) logChanges(old, new *Topology) {
+	for _, e := range Diff(old, new) {
+		level := slog.LevelInfo
+		switch {
+		case old == nil && (e.Kind == Joined || e.Kind == ReplicasetAdded):
+			level = slog.LevelDebug // the first snapshot isn't news
+		case e.Kind == StateChanged && e.To != string(Online), e.Kind == SwitchStarted:
+			level = slog.LevelWarn
+		}
+		w.log.LogAttrs(w.ctx, level, "picodata: topology: "+e.Kind.String(), e.attrs()...)
+	}
+	for _, table := range new.Denied {
+		w.noteDenied(table)
+	}
+	if w.options.ReadPreference == options.ReadPreferenceReplica {
+		without := ReplicasetsWithoutReplica(new)
+		if all := strings.Join(without, ","); all != w.loop.hanging {
+			w.loop.hanging = all
+			if all != "" {
+				w.log.Warn("picodata: reads of these replicasets hang on the server: read_preference=replica and no replica is Online; prefer read_preference=any", "replicasets", without)
+			}
+		}
+	}
+}
+
+// noteDenied says once for each table what is missing and which statement would help.
+func (w *Watcher) noteDenied(table string) {
+	grant := GrantFor(table, w.options.User)
+	if table == tableTable {
+		w.mu.Lock()
+		if !slices.Contains(w.stats.DegradedGrants, grant) {
+			w.stats.DegradedGrants = append(slices.Clone(w.stats.DegradedGrants), grant)
+		}
+		w.mu.Unlock()
+	}
+	if w.loop.grants[table] {
+		return
+	}
+	if w.loop.grants == nil {
+		w.loop.grants = map[string]bool{}
+	}
+	w.loop.grants[table] = true
+	w.log.Warn("picodata: degraded: the user may not read "+table, "lost", lost(table), "grant", grant)
+}
+
+// logBuckets warns of a map that isn't whole.
+func (w *Watcher) logBuckets(tier string) {
+	for _, t := range w.Buckets().Tiers() {
+		if t.Tier != tier {
+			continue
+		}
+		level := slog.LevelDebug
+		if t.Missing > 0 || t.Overlapped > 0 {
+			level = slog.LevelWarn
+		}
+		w.log.Log(w.ctx, level, "picodata: bucket map", "tier", tier, "buckets", t.Count, "ranges", t.Ranges,
+			"missing", t.Missing, "overlapped", t.Overlapped, "inactive", t.Inactive)
+	}
+}

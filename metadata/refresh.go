@@ -1,0 +1,333 @@
+package metadata
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/picodata/go-picodata/options"
+)
+
+// loopState belongs to the loop's goroutine.
+type loopState struct {
+	conn     ControlConn
+	connTo   Target    // InstanceUUID is who answered, not who was expected
+	connEnds time.Time // when the connection has lived long enough
+
+	seeds   []seedState
+	avoid   string // address that failed last: tried last
+	pace    pace
+	older   int // readings in a row that lagged behind the snapshot in force
+	idle    int // hinted refreshes in a row that brought nothing new
+	failing bool
+
+	tiers         map[string]*tierState
+	bucketsAbsent bool // the server has no _pico_bucket()
+	tablesAt      time.Time
+	tablesTried   bool
+
+	grants  map[string]bool // already told of
+	hanging string          // replicasets without a replica already told of
+}
+
+// outcome of one refresh.
+type outcome struct {
+	err       error
+	fatal     bool
+	changed   bool
+	switching bool
+	static    bool
+}
+
+// run is the loop: the only goroutine that queries, so there is one query at a time.
+func (w *Watcher) run() {
+	defer close(w.done)
+	defer w.beside.Wait()
+	defer w.dropConn()
+	hinted := false
+	for w.ctx.Err() == nil {
+		out := w.refresh()
+		if w.ctx.Err() != nil {
+			return
+		}
+		w.identifySeeds()
+		if out.err == nil && !w.options.Topology {
+			w.settleStatic()
+			w.announceAttempt(out)
+			return
+		}
+		if out.err == nil && w.options.Mode == options.Bootstrap && w.Topology().Version == 1 {
+			w.collectIdentities(bootstrapGrace)
+		}
+		w.noteHint(hinted, out)
+		w.announceAttempt(out)
+		regular, gap := w.loop.pace.next(out, hinted, w.interval, w.source.config.RecheckDenied, w.jitter)
+		hinted = w.pause(regular, gap)
+	}
+}
+
+// pause waits for the next refresh: regular, or earlier on a hint but not before gap. It
+// reports whether a hint ended it. Meanwhile it takes in identities of seeds.
+func (w *Watcher) pause(regular, gap time.Duration) (hinted bool) {
+	wake := make(chan struct{}, 1)
+	ring := func() {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	}
+	start := w.clock.Now()
+	timer := w.clock.AfterFunc(regular, ring)
+	defer func() { timer.Stop() }()
+	hints := w.hints
+	for {
+		select {
+		case <-w.ctx.Done():
+			return false
+		case s := <-w.found:
+			w.learnSeed(s)
+		case <-wake:
+			return hinted
+		case <-hints:
+			hinted, hints = true, nil
+			if rest := gap - w.clock.Now().Sub(start); rest > 0 && rest < regular {
+				timer.Stop()
+				timer = w.clock.AfterFunc(rest, ring)
+				continue
+			}
+			return true
+		}
+	}
+}
+
+// noteHint leaves a control node that answers hint after hint with nothing new: it may be
+// cut off from the cluster and not know it.
+func (w *Watcher) noteHint(hinted bool, out outcome) {
+	const most = 4
+	switch {
+	case out.err != nil || out.changed:
+		w.loop.idle = 0
+	case hinted:
+		if w.loop.idle++; w.loop.idle >= most {
+			w.loop.idle = 0
+			w.leaveNode()
+		}
+	}
+}
+
+// announceAttempt wakes those who wait in Start.
+func (w *Watcher) announceAttempt(out outcome) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fatal = nil
+	if out.fatal {
+		w.fatal = out.err
+	}
+	close(w.attempted)
+	w.attempted = make(chan struct{})
+}
+
+// refresh reads a snapshot, over the control connection if there is one, else or if that
+// fails over others, and puts it in force.
+func (w *Watcher) refresh() (out outcome) {
+	const attempts = 3 // the old connection, one to a node that may turn out frozen, one more
+	var errs []error
+	for range attempts {
+		if w.ctx.Err() != nil {
+			return outcome{err: w.ctx.Err()}
+		}
+		if w.loop.conn != nil && w.clock.Now().After(w.loop.connEnds) {
+			w.leaveNode()
+		}
+		if w.loop.conn == nil {
+			if err := w.connect(); err != nil {
+				errs = append(errs, err)
+				out.fatal = w.config.Fatal != nil && w.config.Fatal(err)
+				break
+			}
+		}
+		t, err := w.source.Read(w.ctx, w.querier(), w.loop.connTo.Address)
+		if err != nil {
+			errs = append(errs, &NodeError{Node: w.loop.connTo.Address, Err: err})
+			w.leaveNode()
+			continue
+		}
+		if w.lagsBehind(t) {
+			errs = append(errs, &NodeError{Node: w.loop.connTo.Address, Err: errOlder})
+			w.leaveNode()
+			continue
+		}
+		out.changed = w.publish(t)
+		w.noteSuccess()
+		out.static = t.Static
+		out.switching = switching(t)
+		if w.loop.conn != nil && !t.Static {
+			w.refreshBuckets()
+		}
+		if w.loop.conn != nil {
+			w.refreshTables()
+		}
+		return out
+	}
+	out.err = errors.Join(errs...)
+	w.noteFailure(out.err)
+	return out
+}
+
+// errOlder: the node that answered knows less than the snapshot in force.
+var errOlder = errors.New("its system tables lag behind what another node told")
+
+// lagsBehind tells whether t is older than the snapshot in force. System tables are read
+// locally, so a node that is cut off tells of the past without an error. Three in a row are believed: a
+// cluster may have been set back.
+func (w *Watcher) lagsBehind(t *Topology) bool {
+	const believed = 3
+	if old := w.Topology(); old == nil || !olderThan(t, old) {
+		w.loop.older = 0
+		return false
+	}
+	w.mu.Lock()
+	w.stats.Stale++
+	w.mu.Unlock()
+	if w.loop.older++; w.loop.older >= believed {
+		w.loop.older = 0
+		return false
+	}
+	return true
+}
+
+// olderThan tells whether some counters of t that never go back are behind those of old and none is ahead.
+func olderThan(t, old *Topology) bool {
+	behind := false
+	for i := range t.Instances {
+		n := &t.Instances[i]
+		o, ok := old.Instance(n.UUID)
+		switch {
+		case !ok || n.incarnation > o.incarnation:
+			return false
+		case n.incarnation < o.incarnation:
+			behind = true
+		}
+	}
+	for i := range t.Replicasets {
+		n := &t.Replicasets[i]
+		o, ok := old.Replicaset(n.UUID)
+		switch {
+		case !ok:
+			return false
+		case n.configVersion == 0 || o.configVersion == 0: // not read
+		case n.configVersion > o.configVersion:
+			return false
+		case n.configVersion < o.configVersion:
+			behind = true
+		}
+	}
+	return behind
+}
+
+// switching tells whether a replicaset is between two leaders.
+func switching(t *Topology) bool {
+	for i := range t.Replicasets {
+		if t.Replicasets[i].Switching {
+			return true
+		}
+	}
+	return false
+}
+
+// publish puts t in force and tells who wants to know. It reports whether t says anything new.
+func (w *Watcher) publish(t *Topology) (changed bool) {
+	old := w.Topology()
+	t.Seeds = w.seedList()
+	if in, ok := t.Instance(w.loop.connTo.InstanceUUID); ok {
+		t.ReadFrom = in.Name
+		if in.State != Online {
+			w.leaveNode() // it is on its way out: ask another one next time
+		}
+	}
+	if t.Static && old != nil && !old.Static {
+		// The right was taken away: the nodes that are known stay in use.
+		keep := *old
+		keep.Denied = t.Denied
+		t = &keep
+	}
+	if old != nil && sameTopology(old, t) {
+		t.Version = old.Version
+		w.topology.Store(t)
+		w.noteSnapshot(t)
+		return false
+	}
+	t.Version = 1
+	if old != nil {
+		t.Version = old.Version + 1
+	}
+	w.topology.Store(t)
+	w.noteSnapshot(t)
+	w.logChanges(old, t)
+	w.announceChange()
+	if w.config.OnTopology != nil {
+		w.config.OnTopology(old, t)
+	}
+	return true
+}
+
+// announceChange wakes those who wait for a change.
+func (w *Watcher) announceChange() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// noteSnapshot keeps in Stats what the snapshot says of the driver's own lacks.
+func (w *Watcher) noteSnapshot(t *Topology) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stats.SkippedRows = t.Skipped
+	w.stats.DegradedGrants = t.MissingGrants(w.options.User)
+	w.stats.WithoutReplica = nil
+	if w.options.ReadPreference == options.ReadPreferenceReplica {
+		w.stats.WithoutReplica = ReplicasetsWithoutReplica(t)
+	}
+}
+
+func (w *Watcher) noteSuccess() {
+	w.mu.Lock()
+	w.stats.Refreshes++
+	w.mu.Unlock()
+	if w.loop.failing {
+		w.loop.failing = false
+		w.log.Info("picodata: topology is fresh again", "node", w.loop.connTo.Address)
+	}
+}
+
+func (w *Watcher) noteFailure(err error) {
+	if w.ctx.Err() != nil {
+		return
+	}
+	w.mu.Lock()
+	w.stats.Failures++
+	w.stats.LastError = err.Error()
+	w.stats.LastErrorAt = w.clock.Now()
+	w.lastError = err
+	w.mu.Unlock()
+	if !w.loop.failing { // once for a whole outage
+		w.loop.failing = true
+		w.log.Warn("picodata: topology can't be refreshed, the last one stays in force", "error", err)
+	}
+}
+
+// querier gives each query of a refresh its own deadline.
+func (w *Watcher) querier() Querier { return bounded{w} }
+
+type bounded struct{ w *Watcher }
+
+func (b bounded) Query(ctx context.Context, sql string) (*Result, error) {
+	ctx, stop := within(ctx, b.w.clock, b.w.config.QueryTimeout)
+	defer stop()
+	res, err := b.w.loop.conn.Query(ctx, sql)
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx) // an answer that came too late is no reason to trust the connection
+	}
+	return res, err
+}

@@ -1,0 +1,114 @@
+package metadata
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/picodata/go-picodata/options"
+)
+
+// DefaultStagger is how long Race lets one attempt be silent before it starts the next beside it.
+const DefaultStagger = 250 * time.Millisecond
+
+// Race tries n targets in order and returns the first that succeeds. The next attempt starts
+// as soon as one fails, or when the youngest has been silent for stagger; nothing is given up
+// but by dial itself or by ctx. So a black-holed target costs one stagger and a refused one
+// nothing. Attempts that lose are cancelled, and what they bring all the same goes to discard.
+//
+// stop, if set, tells an error that every other target would answer too: it ends the race.
+// The error joins what each attempt said. Race returns without waiting for the losers: their
+// goroutines end as soon as dial heeds its context.
+func Race[T any](ctx context.Context, clock options.Clock, stagger time.Duration, n int,
+	dial func(ctx context.Context, i int) (T, error), discard func(T), stop func(error) bool) (winner T, at int, err error) {
+	type outcome struct {
+		value T
+		at    int
+		err   error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// Room for all: an attempt never blocks on a race that is over.
+	results := make(chan outcome, n)
+	next, running := 0, 0
+	start := func() {
+		i := next
+		next++
+		running++
+		go func() {
+			v, err := dial(ctx, i)
+			results <- outcome{v, i, err}
+		}()
+	}
+	leave := func() {
+		if running == 0 {
+			return
+		}
+		left := running
+		go func() {
+			for range left {
+				if r := <-results; r.err == nil && discard != nil {
+					discard(r.value)
+				}
+			}
+		}()
+	}
+
+	if n == 0 {
+		return winner, -1, errNoTargets
+	}
+	var errs []error
+	tick := make(chan struct{}, 1)
+	timer := clock.AfterFunc(stagger, func() {
+		select {
+		case tick <- struct{}{}:
+		default:
+		}
+	})
+	defer timer.Stop()
+	start()
+	for {
+		select {
+		case r := <-results:
+			running--
+			if r.err == nil {
+				cancel()
+				leave()
+				return r.value, r.at, nil
+			}
+			errs = append(errs, r.err)
+			if stop != nil && stop(r.err) || ctx.Err() != nil {
+				cancel()
+				leave()
+				return winner, -1, errors.Join(errs...)
+			}
+			if next < n {
+				start()
+				timer.Reset(stagger)
+			} else if running == 0 {
+				return winner, -1, errors.Join(errs...)
+			}
+		case <-tick:
+			if next < n {
+				start()
+				timer.Reset(stagger)
+			}
+		case <-ctx.Done():
+			leave()
+			return winner, -1, errors.Join(append(errs, context.Cause(ctx))...)
+		}
+	}
+}
+
+// errNoTargets: there is nobody to dial.
+var errNoTargets = errors.New("picodata: no node to connect to")
+
+// within bounds ctx by d of the clock's time.
+func within(ctx context.Context, clock options.Clock, d time.Duration) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := clock.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })
+	return ctx, func() {
+		timer.Stop()
+		cancel(context.Canceled)
+	}
+}

@@ -1,0 +1,292 @@
+package metadata
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/picodata/go-picodata/options"
+)
+
+// Target is a node to open a control connection to.
+type Target struct {
+	Address      string // host:port
+	InstanceUUID string // who should be there; "" = unknown
+}
+
+// ControlConn is a connection that only the Watcher uses. It is used by one goroutine at a time;
+// a Query whose context ends must return soon after.
+type ControlConn interface {
+	Querier
+	Close() error
+}
+
+// Reason says what a Hint is about.
+type Reason string
+
+// Reasons for a Hint. The last two make the Watcher ask for more than the topology.
+const (
+	HintConnectionLost    Reason = "connection_lost"
+	HintSwitchover        Reason = "switchover"         // an error text of a switchover or of a read-only instance
+	HintUnknownReplicaset Reason = "unknown_replicaset" // a bucket or an error names one that no snapshot has
+	HintNoNode            Reason = "no_node"            // a statement found no node
+	HintBuckets           Reason = "buckets"            // an answer proved the bucket map wrong
+	HintTables            Reason = "tables"             // a statement proved stale, a table unknown
+)
+
+// WatcherConfig configures a Watcher.
+type WatcherConfig struct {
+	Config *options.Config // required; not changed
+	// Dial opens a control connection, login included. It must heed its context, which
+	// bounds it by connect_timeout.
+	Dial func(ctx context.Context, t Target) (ControlConn, error)
+	// Fatal tells a Dial error that every other node would give too, such as a wrong
+	// password: then the others aren't tried, Start returns it, and the next attempt waits. nil = none is.
+	Fatal func(error) bool
+	// OnTopology hears of every change. old is nil at first. It runs on the Watcher's
+	// goroutine: refreshes wait for it, statements don't.
+	OnTopology func(old, new *Topology)
+	// OnBuckets hears of every change of the bucket map, on the same goroutine.
+	OnBuckets func(*BucketMap)
+	// OnTables hears of every new reading of _pico_table, on the same goroutine.
+	OnTables func(map[string]Table)
+
+	Logger *slog.Logger  // nil = Config.Logger, or none
+	Clock  options.Clock // nil = Config.Clock, or the system's
+
+	QueryTimeout time.Duration // of each query; 0 = 3s
+	BucketFloor  time.Duration // the bucket map is read anew after this at the latest; 0 = 5m
+	Stagger      time.Duration // see Race; 0 = DefaultStagger
+	Rand         *rand.Rand    // for jitter and the random start; nil = a fresh one
+}
+
+// ErrClosed: the Watcher was closed.
+var ErrClosed = errors.New("picodata: the topology watcher is closed")
+
+// Watcher keeps a snapshot of the cluster fresh. Readers load one pointer and never wait
+// for it. It does nothing before Start.
+type Watcher struct {
+	config   WatcherConfig
+	options  *options.Config
+	source   *Source
+	clock    options.Clock
+	log      *slog.Logger
+	interval time.Duration
+
+	topology atomic.Pointer[Topology]
+	buckets  atomic.Pointer[BucketMap]
+	tables   atomic.Pointer[map[string]Table]
+
+	ctx       context.Context // of the loop; ends with Close
+	cancel    context.CancelFunc
+	startOnce sync.Once
+	started   atomic.Bool
+	done      chan struct{} // closed when the loop has ended
+	hints     chan struct{} // room for one: hints coalesce
+	found     chan Seed     // identities learnt beside the loop; room for all of them
+
+	mu          sync.Mutex
+	changed     chan struct{} // closed and replaced with every change
+	attempted   chan struct{} // closed and replaced with every refresh, good or bad
+	fatal       error         // of the last refresh, if Fatal says so
+	lastError   error         // of the last refresh that failed
+	stats       TopologyStats
+	wantBuckets bool
+	wantTables  bool
+
+	beside sync.WaitGroup // goroutines that ask seeds for their identity
+	loop   loopState      // of the loop's goroutine alone
+}
+
+// NewWatcher makes a Watcher. It starts no goroutine and opens no connection.
+func NewWatcher(config WatcherConfig) *Watcher {
+	o := config.Config
+	clock := config.Clock
+	if clock == nil {
+		clock = o.Clock
+	}
+	if clock == nil {
+		clock = options.SystemClock{}
+	}
+	log := config.Logger
+	if log == nil {
+		log = o.Logger
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	if config.QueryTimeout <= 0 {
+		config.QueryTimeout = 3 * time.Second
+	}
+	if config.BucketFloor <= 0 {
+		config.BucketFloor = 5 * time.Minute
+	}
+	if config.Stagger <= 0 {
+		config.Stagger = DefaultStagger
+	}
+	if config.Rand == nil {
+		config.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	}
+	w := &Watcher{
+		config: config, options: o, clock: clock, log: log,
+		interval:  o.TopologyUpdateInterval,
+		done:      make(chan struct{}),
+		hints:     make(chan struct{}, 1),
+		found:     make(chan Seed, len(o.Hosts)),
+		changed:   make(chan struct{}),
+		attempted: make(chan struct{}),
+	}
+	if w.interval <= 0 {
+		w.interval = 5 * time.Second
+	}
+	w.source = NewSource(SourceConfig{AddressMap: o.AddressMap, Clock: clock, BadRow: w.badRow})
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	for _, h := range o.Hosts {
+		address := JoinAddress(h.Name, h.Port)
+		w.loop.seeds = append(w.loop.seeds, seedState{Seed: Seed{Address: address}})
+	}
+	return w
+}
+
+// Start makes the Watcher run, once, and waits for the first snapshot. While no node answers it
+// waits on, until ctx ends: the Watcher goes on trying, and a later Start finds what it found.
+// An error that every node would give (Fatal) is returned at once. Any number of callers may wait.
+func (w *Watcher) Start(ctx context.Context) error {
+	if w.Topology() != nil && w.ctx.Err() == nil {
+		return nil
+	}
+	w.startOnce.Do(func() {
+		if w.ctx.Err() == nil {
+			w.started.Store(true)
+			go w.run()
+		}
+	})
+	for {
+		w.mu.Lock()
+		attempted, fatal := w.attempted, w.fatal
+		w.mu.Unlock()
+		switch {
+		case w.ctx.Err() != nil:
+			return ErrClosed
+		case w.Topology() != nil:
+			return nil
+		case fatal != nil:
+			return fatal
+		}
+		select {
+		case <-attempted:
+		case <-w.ctx.Done():
+		case <-ctx.Done():
+			return w.notStarted(context.Cause(ctx))
+		}
+	}
+}
+
+// notStarted is Start's error when its context ended first.
+func (w *Watcher) notStarted(cause error) error {
+	w.mu.Lock()
+	last := w.lastError
+	w.mu.Unlock()
+	if last == nil {
+		return fmt.Errorf("picodata: no node has told the cluster's topology yet: %w", cause)
+	}
+	return fmt.Errorf("picodata: no node has told the cluster's topology yet: %w; last attempt: %w", cause, last)
+}
+
+// Topology is the snapshot in force, nil before the first.
+func (w *Watcher) Topology() *Topology { return w.topology.Load() }
+
+// Buckets is the bucket map in force; it knows nothing before the first reading.
+func (w *Watcher) Buckets() *BucketMap { return w.buckets.Load() }
+
+// Tables is what _pico_table said, by name; nil if it wasn't asked for or may not be read.
+func (w *Watcher) Tables() map[string]Table {
+	if t := w.tables.Load(); t != nil {
+		return *t
+	}
+	return nil
+}
+
+// Hint asks for a refresh now. It never blocks; hints that come together make one refresh,
+// and refreshes that bring nothing new come at growing distances, a second at most.
+// With topology=off it does nothing.
+func (w *Watcher) Hint(reason Reason) {
+	w.mu.Lock()
+	switch reason {
+	case HintBuckets, HintUnknownReplicaset:
+		w.wantBuckets = true
+	case HintTables:
+		w.wantTables = true
+	}
+	w.stats.Hints++
+	w.mu.Unlock()
+	select {
+	case w.hints <- struct{}{}:
+	default:
+	}
+}
+
+// Changed returns a channel that is closed at the next change of the topology or of the bucket map.
+// Get it before looking, then wait: so no change is missed.
+func (w *Watcher) Changed() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.changed
+}
+
+// WaitVersion waits for a snapshot of a version greater than after.
+func (w *Watcher) WaitVersion(ctx context.Context, after uint64) (*Topology, error) {
+	for {
+		changed := w.Changed()
+		if t := w.Topology(); t != nil && t.Version > after {
+			return t, nil
+		}
+		select {
+		case <-changed:
+		case <-w.ctx.Done():
+			return w.Topology(), ErrClosed
+		case <-ctx.Done():
+			return w.Topology(), context.Cause(ctx)
+		}
+	}
+}
+
+// Stats is a reading of the counters.
+func (w *Watcher) Stats() TopologyStats {
+	t := w.Topology()
+	w.mu.Lock()
+	s := w.stats
+	w.mu.Unlock()
+	if t != nil {
+		s.Version, s.ReadFrom, s.Static, s.RolesKnown = t.Version, t.ReadFrom, t.Static, t.RolesKnown
+		s.Age = w.clock.Now().Sub(t.ReadAt)
+	}
+	s.Buckets = w.Buckets().Tiers()
+	return s
+}
+
+// Close ends the Watcher and closes its connection. It may be called any number of times, and
+// returns within half a second even if a Dial doesn't heed its context.
+func (w *Watcher) Close() {
+	w.cancel()
+	w.startOnce.Do(func() {}) // a Start that comes later starts nothing
+	if !w.started.Load() {
+		return
+	}
+	late := make(chan struct{})
+	timer := w.clock.AfterFunc(500*time.Millisecond, func() { close(late) })
+	defer timer.Stop()
+	select {
+	case <-w.done:
+	case <-late:
+	}
+}
+
+func (w *Watcher) badRow(table, problem string) {
+	w.log.Warn("picodata: a row of a system table can't be used", "table", table, "problem", problem)
+}
