@@ -6,6 +6,9 @@ import (
 	"unicode/utf8"
 )
 
+// errorPrefix begins every error text of this package.
+const errorPrefix = "picodata: config: "
+
 // ConfigError says which setting is wrong, where it stands and what would be right. Neither the
 // error nor its text ever holds a secret: a value is left out where it might be part of one.
 type ConfigError struct {
@@ -23,7 +26,7 @@ type ConfigError struct {
 // Error is one line: the key, the value where it can be shown, what is wrong, and where.
 func (e *ConfigError) Error() string {
 	var b strings.Builder
-	b.WriteString("picodata: config: ")
+	b.WriteString(errorPrefix)
 	if e.Key != "" {
 		b.WriteString(e.Key)
 		if e.Value != "" {

@@ -8,7 +8,7 @@ type origin struct {
 	derivedRole    InstanceRole // what Normalize set InstanceRole to while RoleDerived
 	readPreference place[ReadPreference]
 	forward        place[Forward]
-	repeated       []string // names that options= gives more than once, for Warnings
+	optionsAt      string // where ServerOptions were given
 }
 
 // place is where a value was given. It holds for that value only: a program may have assigned

@@ -1,0 +1,40 @@
+package options
+
+// connectionKeys: where the cluster is and who connects.
+func connectionKeys() []key {
+	return []key{
+		{Key: Key{Name: "host", Go: "Hosts", Group: groupWho,
+			Cost: "one dial at start; more hosts make the start survive dead ones",
+			Doc:  "Nodes to start from, a list. In a URL they stand before the path, each with its port; IPv6 in brackets there, bare or in brackets here. In mode=bootstrap they are the whole node set. Unix sockets are refused, for Picodata listens on TCP only."},
+			binding: binding{kind: "list", allowed: "DNS names and IP addresses, IPv6 with or without zone"}, inside: true},
+		{Key: Key{Name: "port", Go: "Hosts", Group: groupWho,
+			Cost: "none",
+			Doc:  "One port for all hosts that name none, or a list of one port per host. A host without any has 4327."},
+			binding: binding{kind: "list", allowed: "1 to 65535"}, inside: true},
+		{Key: Key{Name: "user", Go: "User", Group: groupWho,
+			Cost: "none",
+			Doc:  "Who logs in. The server closes the connection without a word if it is missing, so the driver asks for it."},
+			binding: bindText(func(c *Config) *string { return &c.User }), inside: true},
+		{Key: Key{Name: "password", Go: "Password", Option: "WithStaticPassword", Group: groupWho,
+			Cost: "none; a wrong one costs one of the four attempts after which Picodata locks a user on that instance",
+			Doc:  "The password. A function given by WithPassword goes before it, passfile comes after it. Never shown by any error, log or format."},
+			binding: bindSecret(func(c *Config) *string { return &c.Password }), secret: true, inside: true},
+		{Key: Key{Name: "passfile", Go: "PassFile", Group: groupWho,
+			Cost: "one read of the file per connector",
+			Doc:  "A password file in PostgreSQL's form, host:port:database:user:password per line with * for anything, used if no password is given. It must be readable by its owner only."},
+			binding: bindText(func(c *Config) *string { return &c.PassFile })},
+		{Key: Key{Name: "dbname", Synonyms: []string{"database"}, Go: "Database", Group: groupWho,
+			Cost: "none",
+			Doc:  "Sent at login; the path of a URL. Picodata has one database and ignores the name."},
+			binding: bindText(func(c *Config) *string { return &c.Database }), inside: true},
+		{Key: Key{Name: "application_name", Go: "ApplicationName", Group: groupWho,
+			Cost: "none",
+			Doc:  "Sent at login, for proxies and other servers; Picodata ignores it."},
+			binding: bindText(func(c *Config) *string { return &c.ApplicationName })},
+		{Key: Key{Name: "options", Go: "ServerOptions", Group: groupWho,
+			Since: "25.1 for sql_motion_row_max and sql_vdbe_opcode_max, 26.1 for pico_*; unknown names have no effect",
+			Cost:  "none on the wire; a limit of 0 lets one statement occupy an instance for long",
+			Doc:   "Settings for every connection, in Picodata's form name=value[,name=value…] or PostgreSQL's -c name=value. Known values are checked as the server would check them, for it closes the connection on a bad one; unknown names pass with a warning. read_preference and forward among them count as if given by their own keys."},
+			binding: bindServerOptions()},
+	}
+}

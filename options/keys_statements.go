@@ -1,0 +1,67 @@
+package options
+
+import "time"
+
+// statementKeys: where a statement runs, and how it is sent.
+func statementKeys() []key {
+	return []key{
+		{Key: Key{Name: "routing", Go: "Routing", Group: groupRouting,
+			Since: "26.1; before it, READ on _pico_table",
+			Cost:  "one look into two small caches per statement; keys also reads the WHERE clause",
+			Doc:   "Which statements go straight to the leader that owns their bucket: parametrised one-row INSERTs (insert), also SELECT, UPDATE and DELETE whose WHERE gives the whole sharding key (keys), none (off). A wrong guess costs a hop inside the cluster, never a wrong result."},
+			binding: bindEnum(func(c *Config) *Routing { return &c.Routing }, routingNames[:], ParseRouting)},
+		{Key: Key{Name: "routing_acquire_timeout", Go: "RoutingAcquireTimeout", Group: groupRouting,
+			Cost: "a long one makes inserts wait for a busy leader while others are free",
+			Doc:  "How long a routed statement waits for a connection to its leader before it goes by the balancing policy; 0 means not at all."},
+			binding: bindDuration(func(c *Config) *time.Duration { return &c.RoutingAcquireTimeout }, time.Millisecond, 24*time.Hour, true)},
+		{Key: Key{Name: "query_metadata_cache_size", Go: "QueryMetadataCacheSize", Group: groupRouting,
+			Since: "26.1",
+			Cost:  "some hundred bytes per text; texts with literals thrash a small one",
+			Doc:   "How many statement texts the driver remembers the sharding key of; 0 switches this off, and with it the routing by the server's notices."},
+			binding: bindInt(func(c *Config) *int { return &c.QueryMetadataCacheSize }, 0, 1_000_000)},
+		{Key: Key{Name: "no_shard_specified_behavior", Go: "NoShard", Group: groupRouting,
+			Cost: "fail: one Parse alone, once per unknown text",
+			Doc:  "What happens to a statement that is bound to a shard which isn't known: the balancing policy; a replicaset at random; the same, favouring those without recent errors; the N-th replicaset of the tier by name, from 0; or ErrNoShard before anything runs."},
+			binding: binding{kind: "word", allowed: "balance, random, random_healthy, shard_N or fail",
+				set: func(c *Config, text string) (ok bool) {
+					v, err := ParseNoShard(text)
+					c.NoShard = v
+					return err == nil
+				},
+				get: func(c *Config) string { return c.NoShard.String() },
+				ok:  func(c *Config) bool { return c.NoShard.valid() }}},
+		{Key: Key{Name: "no_shard_scope", Go: "NoShardScope", Group: groupRouting,
+			Cost: "none",
+			Doc:  "Which statements no_shard_specified_behavior is for: those that are bound to a shard, or every one that isn't routed."},
+			binding: bindEnum(func(c *Config) *NoShardScope { return &c.NoShardScope }, noShardScopeNames[:], ParseNoShardScope)},
+
+		{Key: Key{Name: "prepare", Go: "Prepare", Group: groupStatements,
+			Cost: "eager: one flight per Prepare",
+			Doc:  "What db.Prepare does: nothing on the wire (lazy), or one flight so that errors show there (eager)."},
+			binding: bindEnum(func(c *Config) *Prepare { return &c.Prepare }, prepareNames[:], ParsePrepare)},
+		{Key: Key{Name: "statement_cache_size", Go: "StatementCacheSize", Group: groupStatements,
+			Cost: "one named statement per entry and connection, out of pg_statement_max of the instance",
+			Doc:  "How many named statements one connection keeps; 0 means none, and every execution is parsed anew, still in one flight."},
+			binding: bindInt(func(c *Config) *int { return &c.StatementCacheSize }, 0, 10_000)},
+		{Key: Key{Name: "statement_cache_threshold", Go: "StatementCacheThreshold", Group: groupStatements,
+			Cost: "a low one names statements that run only once",
+			Doc:  "A text gets a named statement at its use of this number on a connection."},
+			binding: bindInt(func(c *Config) *int { return &c.StatementCacheThreshold }, 1, 1_000_000)},
+		{Key: Key{Name: "strip_comments", Go: "StripComments", Group: groupStatements,
+			Cost: "one pass over the text",
+			Doc:  "Takes SQL comments out of a statement before it is sent, because Picodata can't parse them and ORMs and tracing add them. Never inside strings."},
+			binding: bindBool(func(c *Config) *bool { return &c.StripComments })},
+		{Key: Key{Name: "transactions", Go: "Transactions", Group: groupStatements,
+			Cost: "autocommit: BeginTx succeeds, but nothing is atomic",
+			Doc:  "Picodata accepts BEGIN, COMMIT and ROLLBACK and ignores them. So BeginTx fails (reject), or each statement runs by itself on one pinned connection (autocommit), where Rollback after a write returns an error."},
+			binding: bindEnum(func(c *Config) *Transactions { return &c.Transactions }, transactionsNames[:], ParseTransactions)},
+		{Key: Key{Name: "max_retries", Go: "MaxRetries", Group: groupStatements,
+			Cost: "each one is another execution attempt, with backoff",
+			Doc:  "How often the driver may run a statement again after an error that proves that nothing ran, or a plain read after a lost connection; 0 switches this off."},
+			binding: bindInt(func(c *Config) *int { return &c.MaxRetries }, 0, 100)},
+		{Key: Key{Name: "stuck_statement_timeout", Go: "StuckStatementTimeout", Group: groupStatements,
+			Cost: "a write that was only slow is reported as of unknown outcome",
+			Doc:  "How long after a new leader is seen a statement that began before it may still wait; then it ends with OutcomeUnknownError. 0 means until its context ends. Plain reads are run again in any case."},
+			binding: bindDuration(func(c *Config) *time.Duration { return &c.StuckStatementTimeout }, time.Millisecond, 24*time.Hour, true)},
+	}
+}

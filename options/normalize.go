@@ -1,0 +1,165 @@
+package options
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Normalize fills in what follows from the settings: read_preference and forward are taken out of
+// ServerOptions into their fields, repeated server options keep their last value, as on the server, and
+// InstanceRole is derived from ReadPreference and Forward unless it was given. It fails where these
+// settings contradict each other. Calling it again changes nothing.
+//
+// A role counts as given if it comes from a DSN, from WithInstanceRole, or if a program assigned another
+// one than RoleAny to the field; to insist on RoleAny, use WithInstanceRole.
+func (c *Config) Normalize() error {
+	if err := c.liftServerOptions(); err != nil {
+		return err
+	}
+	return c.deriveRole()
+}
+
+// liftServerOptions moves read_preference and forward to their fields.
+func (c *Config) liftServerOptions() error {
+	from := c.origin.optionsAt
+	if from == "" {
+		from = "Config.ServerOptions"
+	}
+	var kept []Setting
+	for _, s := range c.ServerOptions {
+		switch s.Name {
+		case settingReadPreference:
+			v, err := ParseReadPreference(s.Value)
+			if err != nil {
+				return placed(err, from)
+			}
+			if err := c.giveReadPreference(v, from); err != nil {
+				return err
+			}
+		case settingForward:
+			v, err := ParseForward(s.Value)
+			if err != nil {
+				return placed(err, from)
+			}
+			if err := c.giveForward(v, from); err != nil {
+				return err
+			}
+		default:
+			repeated := false
+			for i := range kept {
+				if kept[i].Name == s.Name {
+					kept[i].Value, repeated = s.Value, true
+				}
+			}
+			if !repeated {
+				kept = append(kept, s)
+			}
+		}
+	}
+	c.ServerOptions = kept
+	return nil
+}
+
+// placed adds to an error where its value stands.
+func placed(err error, where string) error {
+	var e *ConfigError
+	if errors.As(err, &e) {
+		e.Where = where
+	}
+	return err
+}
+
+// giveReadPreference sets ReadPreference, unless another value was given elsewhere.
+func (c *Config) giveReadPreference(v ReadPreference, from string) error {
+	if c.ReadPreference != ReadPreferenceUnset && c.ReadPreference != v {
+		return twoValues(settingReadPreference, c.ReadPreference, c.origin.readPreference.of(c.ReadPreference, "ReadPreference"), v, from)
+	}
+	if c.ReadPreference == ReadPreferenceUnset {
+		c.ReadPreference, c.origin.readPreference = v, place[ReadPreference]{v, from}
+	}
+	return nil
+}
+
+// giveForward sets Forward, unless another value was given elsewhere.
+func (c *Config) giveForward(v Forward, from string) error {
+	if c.Forward != ForwardUnset && c.Forward != v {
+		return twoValues(settingForward, c.Forward, c.origin.forward.of(c.Forward, "Forward"), v, from)
+	}
+	if c.Forward == ForwardUnset {
+		c.Forward, c.origin.forward = v, place[Forward]{v, from}
+	}
+	return nil
+}
+
+// twoValues is the error for one setting with different values in two places.
+func twoValues(name string, one fmt.Stringer, oneAt string, other fmt.Stringer, otherAt string) error {
+	return &ConfigError{Key: name, Where: oneAt + "; " + otherAt,
+		Msg: fmt.Sprintf("%s=%s (%s) and %s=%s (%s) contradict each other: drop one of them", name, one, oneAt, name, other, otherAt)}
+}
+
+// deriveRole applies the table of roles and preferences.
+//
+//	read_preference | role not given | role given
+//	not given       | any            | as given
+//	leader          | leader         | leader, any: as given; replica: error
+//	any             | any            | as given
+//	replica         | any            | any, replica: as given; leader: error
+//
+// forward=off makes the role leader if none was given, and contradicts instance_role=replica and
+// read_preference=any and replica.
+func (c *Config) deriveRole() error {
+	o := &c.origin
+	if !o.roleGiven {
+		if c.RoleDerived {
+			o.roleGiven = c.InstanceRole != o.derivedRole
+		} else {
+			o.roleGiven = c.InstanceRole != RoleAny
+		}
+	}
+	role, derived := c.InstanceRole, false
+	if !o.roleGiven {
+		role = RoleAny
+		if c.ReadPreference == ReadPreferenceLeader || c.Forward == ForwardOff {
+			role = RoleLeader
+		}
+		derived = c.ReadPreference != ReadPreferenceUnset || c.Forward == ForwardOff
+	}
+	if err := c.roleConflict(role); err != nil {
+		return err
+	}
+	c.InstanceRole, c.RoleDerived, o.derivedRole = role, derived, role
+	return nil
+}
+
+// roleConflict finds the contradictions of the table. role is the one that was given or follows.
+func (c *Config) roleConflict(role InstanceRole) error {
+	preference := fmt.Sprintf("read_preference=%s (%s)", c.ReadPreference, c.origin.readPreference.of(c.ReadPreference, "ReadPreference"))
+	forward := fmt.Sprintf("forward=%s (%s)", c.Forward, c.origin.forward.of(c.Forward, "Forward"))
+	roleAt := c.origin.roleAt
+	if roleAt == "" {
+		roleAt = "Config.InstanceRole"
+	}
+	given := fmt.Sprintf("instance_role=%s (%s)", role, roleAt)
+	conflict := func(key, one, other, why, way string) error {
+		return &ConfigError{Key: key, Msg: one + " contradicts " + other + ": " + why + "; " + way}
+	}
+	switch {
+	case c.Forward == ForwardOff && (c.ReadPreference == ReadPreferenceAny || c.ReadPreference == ReadPreferenceReplica):
+		return conflict(settingForward, forward, preference,
+			"with forward=off an instance answers as a leader or not at all",
+			"use read_preference=leader, or drop one of them")
+	case c.ReadPreference == ReadPreferenceLeader && role == RoleReplica:
+		return conflict(settingReadPreference, preference, given,
+			"every read would be passed on from a replica to its leader",
+			"use read_preference=replica or any, or instance_role=leader or any")
+	case c.ReadPreference == ReadPreferenceReplica && role == RoleLeader:
+		return conflict(settingReadPreference, preference, given,
+			"every read would be passed on from a leader to a replica",
+			"use read_preference=leader or any, or instance_role=replica or any")
+	case c.Forward == ForwardOff && role == RoleReplica:
+		return conflict(settingForward, forward, given,
+			"with forward=off a replica refuses every statement on sharded tables",
+			"use instance_role=leader, or forward=ro_to_rw")
+	}
+	return nil
+}
