@@ -14,7 +14,7 @@ import (
 // Dial began.
 type Config struct {
 	// Options is the connector's configuration: who logs in, TLS, timeouts, the size of
-	// the statement cache. Required.
+	// the statement cache, whether comments are stripped. Required.
 	Options *options.Config
 	// StartupOptions is the value of the startup parameter "options" ("name=value,…").
 	// Empty: the parameter isn't sent, and nothing of Picodata's own goes over the wire.
@@ -24,8 +24,6 @@ type Config struct {
 	// OnNotice gets every NoticeResponse, in the goroutine that reads the answer: it must
 	// not block and must not use the connection.
 	OnNotice func(*Conn, options.Notice)
-	// StripComments takes the comments out of a statement. Nil: texts go as they are.
-	StripComments func(sql string) (stripped string, changed bool)
 }
 
 // Target is the node to dial.

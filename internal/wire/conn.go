@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/lib/pq"
+
+	"github.com/picodata/go-picodata/internal/sqltext"
 )
 
 // pqConn is what the driver uses of lib/pq's connection.
@@ -201,11 +203,10 @@ func checkText(sql string) error {
 
 // text is the statement as it is sent.
 func (c *Conn) text(sql string) string {
-	strip := c.cfg.StripComments
-	if strip == nil || !strings.Contains(sql, "--") && !strings.Contains(sql, "/*") {
+	if !c.cfg.Options.StripComments || !strings.Contains(sql, "--") && !strings.Contains(sql, "/*") {
 		return sql
 	}
-	stripped, _ := strip(sql)
+	stripped, _ := sqltext.StripComments(sql)
 	return stripped
 }
 
