@@ -2,16 +2,12 @@ package metadata
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/picodata/go-picodata/options"
 )
-
-// DefaultPort is where an instance listens for clients unless told otherwise.
-const DefaultPort = 4327
 
 // AddressError says why an address can't be used.
 type AddressError struct {
@@ -23,54 +19,6 @@ func (e *AddressError) Error() string {
 	return fmt.Sprintf("picodata: address %q: %s", e.Address, e.Reason)
 }
 
-// ParseAddress splits HOST[:PORT]. The one rule: a host that holds colons stands in
-// brackets. So "[::1]:4328" and "[::1]" are IPv6, while "::1:4328" is an error, for nobody
-// can say whether 4328 is its port. A port that is missing or empty ("nodeb", "nodeb:") is
-// DefaultPort; an empty host, port 0 and anything that isn't a number up to 65535 are errors.
-func ParseAddress(s string) (host string, port uint16, err error) {
-	fail := func(reason string) (string, uint16, error) {
-		return "", 0, &AddressError{Address: s, Reason: reason}
-	}
-	var rest string
-	if strings.HasPrefix(s, "[") {
-		var closed bool
-		if host, rest, closed = strings.Cut(s[1:], "]"); !closed {
-			return fail("the bracket isn't closed")
-		}
-		if _, err := netip.ParseAddr(host); err != nil || !strings.Contains(host, ":") {
-			return fail("brackets are for IPv6 addresses")
-		}
-		if rest != "" && rest[0] != ':' {
-			return fail("only a port may follow the bracket")
-		}
-		rest = strings.TrimPrefix(rest, ":")
-	} else {
-		host, rest, _ = strings.Cut(s, ":")
-		if strings.Contains(rest, ":") {
-			return fail("write an IPv6 address in brackets, as in [::1]:4327")
-		}
-	}
-	if host == "" {
-		return fail("the host is missing")
-	}
-	if strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`/\@,[]<>"'`, r) }) {
-		return fail("the host holds a character that no host has")
-	}
-	if rest == "" {
-		return host, DefaultPort, nil
-	}
-	n, err := strconv.ParseUint(rest, 10, 16)
-	if err != nil || n == 0 {
-		return fail("the port is not a number from 1 to 65535")
-	}
-	return host, uint16(n), nil
-}
-
-// JoinAddress is the reverse of ParseAddress, with brackets where they belong.
-func JoinAddress(host string, port uint16) string {
-	return net.JoinHostPort(host, strconv.Itoa(int(port)))
-}
-
 // unspecified tells whether the host is 0.0.0.0 or ::, which says "all my interfaces" and
 // can't be dialled by anybody else.
 func unspecified(host string) bool {
@@ -78,65 +26,44 @@ func unspecified(host string) bool {
 	return err == nil && ip.Unmap().IsUnspecified()
 }
 
-// mapAddress gives what address_map makes of an instance's advertised address. FROM may be,
-// tried in this order, the instance's name, HOST:PORT or HOST alone; the first rule of the
-// kind wins. TO without a port keeps the advertised one.
-func mapAddress(rules []options.Mapping, name, host string, port uint16) (string, uint16, error) {
-	if len(rules) == 0 {
-		return host, port, nil
-	}
-	full := JoinAddress(host, port)
-	for _, hit := range []func(from string) bool{
-		func(from string) bool { return name != "" && from == name },
-		func(from string) bool {
-			h, p, err := ParseAddress(from)
-			return err == nil && hasPort(from) && JoinAddress(h, p) == full
-		},
-		func(from string) bool {
-			h, _, err := ParseAddress(from)
-			return err == nil && !hasPort(from) && h == host || from == host
-		},
-	} {
-		for _, r := range rules {
-			if !hit(r.From) {
-				continue
-			}
-			h, p, err := ParseAddress(r.To)
-			if err != nil {
-				return "", 0, err
-			}
-			if !hasPort(r.To) {
-				p = port
-			}
-			return h, p, nil
-		}
-	}
-	return host, port, nil
-}
-
-// hasPort tells whether an address that ParseAddress accepts names a port.
-func hasPort(s string) bool {
-	colon := strings.LastIndexByte(s, ':')
-	return colon > strings.LastIndexByte(s, ']') && colon+1 < len(s)
-}
-
-// dialAddress makes of an advertised address the one to dial: address_map first, then the
-// host that the row came from in place of an unspecified one.
-func dialAddress(rules []options.Mapping, name, advertised, fromHost string) (string, error) {
-	host, port, err := ParseAddress(advertised)
+// dialAddress makes of an advertised address the one to dial: address_map first, in which
+// FROM may be the instance's name too (behind NAT several instances can advertise the same),
+// then the host that the row came from in place of an unspecified one. How addresses are read is
+// the rule of options.ParseAddress: no port is 4327, a host with colons stands in brackets.
+func dialAddress(cfg *options.Config, name, advertised, fromHost string) (string, error) {
+	h, err := options.ParseAddress(advertised)
 	if err != nil {
-		return "", err
+		return "", &AddressError{Address: clip(advertised), Reason: err.Error()}
 	}
-	if host, port, err = mapAddress(rules, name, host, port); err != nil {
-		return "", err
+	mapped, ok := cfg.MapAddress(advertised)
+	keepPort := false
+	if i := slices.IndexFunc(cfg.AddressMap, func(m options.Mapping) bool { return m.From == name && name != "" }); i >= 0 {
+		mapped, ok = cfg.AddressMap[i].To, true
+		keepPort = !namesPort(mapped)
 	}
-	if unspecified(host) {
-		if fromHost == "" || unspecified(fromHost) {
-			return "", &AddressError{Address: advertised, Reason: "it names no host; set the instance's advertise address, or address_map"}
+	if ok {
+		to, err := options.ParseAddress(mapped)
+		if err != nil {
+			return "", &AddressError{Address: clip(advertised), Reason: "address_map gives " + clip(mapped) + ": " + err.Error()}
 		}
-		host = fromHost
+		if keepPort {
+			to.Port = h.Port
+		}
+		h = to
 	}
-	return JoinAddress(host, port), nil
+	if unspecified(h.Name) {
+		if fromHost == "" || unspecified(fromHost) {
+			return "", &AddressError{Address: clip(advertised), Reason: "it names no host; set the instance's advertise address, or address_map"}
+		}
+		h.Name = fromHost
+	}
+	return h.Address(), nil
+}
+
+// namesPort tells whether an address that can be read names a port.
+func namesPort(address string) bool {
+	colon := strings.LastIndexByte(address, ':')
+	return colon > strings.LastIndexByte(address, ']') && colon+1 < len(address)
 }
 
 // NetworkAllowed tells whether allowed_networks lets discovery dial this IP address. An
@@ -163,11 +90,11 @@ func AddressAllowed(networks []netip.Prefix, address string) (allowed, decided b
 	if len(networks) == 0 {
 		return true, true
 	}
-	host, _, err := ParseAddress(address)
+	h, err := options.ParseAddress(address)
 	if err != nil {
 		return false, true
 	}
-	ip, err := netip.ParseAddr(host)
+	ip, err := netip.ParseAddr(h.Name)
 	if err != nil {
 		return false, false
 	}

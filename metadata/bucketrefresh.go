@@ -51,6 +51,12 @@ func (w *Watcher) refreshBuckets() {
 		}
 	}
 	version := t.MinVersion()
+	waiting := false // for the time when evidence counts again
+	defer func() {
+		w.mu.Lock()
+		w.wantBuckets = w.wantBuckets || waiting
+		w.mu.Unlock()
+	}()
 	for i := range t.Tiers {
 		tier := &t.Tiers[i]
 		if tier.BucketsKnown && tier.BucketCount == 0 || !tierAllowed(w.options, tier.Name) {
@@ -63,6 +69,7 @@ func (w *Watcher) refreshBuckets() {
 		}
 		print := bucketFingerprint(t, tier, version)
 		if !s.due(print, w.clock.Now(), evidence, w.config.BucketFloor, w.interval) {
+			waiting = waiting || evidence && !s.none
 			continue
 		}
 		if !w.readBuckets(t, tier, s, print, evidence) {
@@ -170,44 +177,4 @@ func bucketFingerprint(t *Topology, tier *Tier, version Version) uint64 {
 		}
 	}
 	return h.Sum64()
-}
-
-// refreshTables reads _pico_table where sharding keys are to be known without the server's
-// notices: with routing=keys, and on servers that send none.
-func (w *Watcher) refreshTables() {
-	w.mu.Lock()
-	asked := w.wantTables
-	w.mu.Unlock()
-	t := w.Topology()
-	wanted := w.options.Routing == options.RoutingKeys ||
-		w.options.Routing == options.RoutingInsert && !t.MinVersion().HasQueryMetadata()
-	if !wanted || t.Static || !t.RolesKnown {
-		return
-	}
-	now := w.clock.Now()
-	age := now.Sub(w.loop.tablesAt)
-	if w.loop.tablesTried && age < w.config.BucketFloor && !(asked && age >= 500*time.Millisecond) {
-		return
-	}
-	w.mu.Lock()
-	w.wantTables = false
-	w.mu.Unlock()
-	w.loop.tablesTried, w.loop.tablesAt = true, now
-	tables, err := w.source.ReadTables(w.ctx, w.querier())
-	var denied *DeniedError
-	switch {
-	case errors.As(err, &denied):
-		w.tables.Store(nil)
-		w.noteDenied(tableTable)
-	case err != nil:
-		w.log.Warn("picodata: tables can't be read, what is known of them stays in force", "node", w.loop.connTo.Address, "error", err)
-		if !isServerError(err) && w.ctx.Err() == nil {
-			w.leaveNode()
-		}
-	default:
-		w.tables.Store(&tables)
-		if w.config.OnTables != nil {
-			w.config.OnTables(tables)
-		}
-	}
 }

@@ -85,11 +85,11 @@ func (c *fakeCluster) spreadBuckets() {
 func fakeConfig(addresses ...string) *options.Config {
 	o := &options.Config{User: "plain", Topology: true, TopologyUpdateInterval: 5e9, ConnectTimeout: 5e9}
 	for _, a := range addresses {
-		h, p, err := ParseAddress(a)
+		h, err := options.ParseAddress(a)
 		if err != nil {
 			panic(err)
 		}
-		o.Hosts = append(o.Hosts, options.Host{Name: h, Port: p})
+		o.Hosts = append(o.Hosts, h)
 	}
 	return o
 }

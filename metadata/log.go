@@ -2,7 +2,6 @@ package metadata
 
 import (
 	"log/slog"
-	"slices"
 	"strings"
 
 	"github.com/picodata/go-picodata/options"
@@ -20,6 +19,10 @@ func (w *Watcher) logChanges(old, new *Topology) {
 		}
 		w.log.LogAttrs(w.ctx, level, "picodata: topology: "+e.Kind.String(), e.attrs()...)
 	}
+	if old == nil {
+		w.log.LogAttrs(w.ctx, slog.LevelInfo, "picodata: topology known", slog.String("node", new.ReadFrom), slog.Int("instances", len(new.Instances)),
+			slog.Int("replicasets", len(new.Replicasets)), slog.Int("tiers", len(new.Tiers)), slog.String("rights", rights(new)))
+	}
 	for _, table := range new.Denied {
 		w.noteDenied(table)
 	}
@@ -36,14 +39,6 @@ func (w *Watcher) logChanges(old, new *Topology) {
 
 // noteDenied says once for each table what is missing and which statement would help.
 func (w *Watcher) noteDenied(table string) {
-	grant := GrantFor(table, w.options.User)
-	if table == tableTable {
-		w.mu.Lock()
-		if !slices.Contains(w.stats.DegradedGrants, grant) {
-			w.stats.DegradedGrants = append(slices.Clone(w.stats.DegradedGrants), grant)
-		}
-		w.mu.Unlock()
-	}
 	if w.loop.grants[table] {
 		return
 	}
@@ -51,7 +46,7 @@ func (w *Watcher) noteDenied(table string) {
 		w.loop.grants = map[string]bool{}
 	}
 	w.loop.grants[table] = true
-	w.log.Warn("picodata: degraded: the user may not read "+table, "lost", lost(table), "grant", grant)
+	w.log.Warn("picodata: degraded: the user may not read "+table, "lost", lost(table), "grant", GrantFor(table, w.options.User))
 }
 
 // logBuckets warns of a map that isn't whole.

@@ -14,17 +14,17 @@ type loopState struct {
 	connTo   Target    // InstanceUUID is who answered, not who was expected
 	connEnds time.Time // when the connection has lived long enough
 
-	seeds   []seedState
-	avoid   string // address that failed last: tried last
-	pace    pace
-	older   int // readings in a row that lagged behind the snapshot in force
-	idle    int // hinted refreshes in a row that brought nothing new
-	failing bool
+	seeds    []seedState
+	avoid    string // address that failed last: tried last
+	pace     pace
+	patience int // hinted refreshes that may bring nothing new before another node is asked
+	older    int // readings in a row that lagged behind the snapshot in force
+	idle     int // hinted refreshes in a row that brought nothing new
+	failing  bool
 
-	tiers         map[string]*tierState
-	bucketsAbsent bool // the server has no _pico_bucket()
-	tablesAt      time.Time
-	tablesTried   bool
+	tiers       map[string]*tierState
+	tablesAt    time.Time
+	tablesTried bool
 
 	grants  map[string]bool // already told of
 	hanging string          // replicasets without a replica already told of
@@ -90,12 +90,14 @@ func (w *Watcher) pause(regular, gap time.Duration) (hinted bool) {
 			return hinted
 		case <-hints:
 			hinted, hints = true, nil
-			if rest := gap - w.clock.Now().Sub(start); rest > 0 && rest < regular {
-				timer.Stop()
-				timer = w.clock.AfterFunc(rest, ring)
-				continue
+			passed := w.clock.Now().Sub(start)
+			if gap <= passed {
+				return true
 			}
-			return true
+			if gap < regular {
+				timer.Stop()
+				timer = w.clock.AfterFunc(gap-passed, ring)
+			}
 		}
 	}
 }
@@ -103,15 +105,16 @@ func (w *Watcher) pause(regular, gap time.Duration) (hinted bool) {
 // noteHint leaves a control node that answers hint after hint with nothing new: it may be
 // cut off from the cluster and not know it.
 func (w *Watcher) noteHint(hinted bool, out outcome) {
-	const most = 4
-	switch {
-	case out.err != nil || out.changed:
-		w.loop.idle = 0
-	case hinted:
-		if w.loop.idle++; w.loop.idle >= most {
-			w.loop.idle = 0
-			w.leaveNode()
-		}
+	const first, most = 4, 64 // if every node says the same, ask around less and less
+	if out.err != nil || out.changed || w.loop.patience == 0 {
+		w.loop.idle, w.loop.patience = 0, first
+	}
+	if !hinted {
+		return
+	}
+	if w.loop.idle++; w.loop.idle >= w.loop.patience {
+		w.loop.idle, w.loop.patience = 0, min(2*w.loop.patience, most)
+		w.leaveNode()
 	}
 }
 
@@ -134,7 +137,7 @@ func (w *Watcher) refresh() (out outcome) {
 	var errs []error
 	for range attempts {
 		if w.ctx.Err() != nil {
-			return outcome{err: w.ctx.Err()}
+			return outcome{err: ErrClosed}
 		}
 		if w.loop.conn != nil && w.clock.Now().After(w.loop.connEnds) {
 			w.leaveNode()
@@ -264,10 +267,10 @@ func (w *Watcher) publish(t *Topology) (changed bool) {
 	w.topology.Store(t)
 	w.noteSnapshot(t)
 	w.logChanges(old, t)
-	w.announceChange()
 	if w.config.OnTopology != nil {
 		w.config.OnTopology(old, t)
 	}
+	w.announceChange() // last: who waits for it finds the pool reconciled
 	return true
 }
 
@@ -284,7 +287,6 @@ func (w *Watcher) noteSnapshot(t *Topology) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stats.SkippedRows = t.Skipped
-	w.stats.DegradedGrants = t.MissingGrants(w.options.User)
 	w.stats.WithoutReplica = nil
 	if w.options.ReadPreference == options.ReadPreferenceReplica {
 		w.stats.WithoutReplica = ReplicasetsWithoutReplica(t)

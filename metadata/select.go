@@ -77,39 +77,21 @@ func AppendNodes(views []NodeView, cfg *options.Config, topo *Topology) []NodeVi
 	if topo == nil {
 		return views
 	}
-	owner := map[string]string{} // address → the instance that answers there
-	for _, s := range topo.Seeds {
-		if s.InstanceUUID != "" {
-			owner[s.Address] = s.InstanceUUID
-		}
-	}
+	c := newChooser(cfg, topo)
 	for i := range topo.Instances {
 		in := &topo.Instances[i]
 		if in.State == Expelled {
 			continue
 		}
 		v := NodeView{ID: in.UUID, Instance: in, Address: in.Address}
-		for _, s := range topo.Seeds {
-			if s.InstanceUUID == in.UUID && s.Address != in.Address && !slices.Contains(v.Alternates, s.Address) {
-				v.Alternates = append(v.Alternates, s.Address)
-			}
-		}
-		known := len(v.Alternates) > 0 || owner[in.Address] == in.UUID
-		if cfg.Mode == options.Bootstrap && known && owner[in.Address] != in.UUID {
-			// The DSN's address is the one that is known to work; NAT may hide the other.
-			v.Address = v.Alternates[0]
-			v.Alternates = v.Alternates[1:]
-			if in.Address != "" {
-				v.Alternates = append(v.Alternates, in.Address)
-			}
-		}
+		inDSN := c.addSeeds(&v)
 		switch {
 		case in.State != Online || in.TargetState != "" && in.TargetState != Online:
 			v.Excluded = NotOnline
-		case cfg.Mode == options.Bootstrap && !known:
+		case cfg.Mode == options.Bootstrap && !inDSN:
 			v.Excluded = NotInDSN
 		default:
-			if v.Excluded = checkAddress(cfg, &v, owner); v.Excluded == Included {
+			if v.Excluded = c.choose(&v); v.Excluded == Included {
 				v.Excluded = policyExclusion(cfg, topo, in)
 			}
 		}
@@ -143,37 +125,6 @@ func roleExclusion(cfg *options.Config, role Role) Exclusion {
 	default:
 		return Included
 	}
-}
-
-// checkAddress gives an address to at most one instance: whoever was seen there, else the
-// first in the snapshot's order. An instance whose own address doesn't serve lives on by the DSN's.
-func checkAddress(cfg *options.Config, v *NodeView, owner map[string]string) Exclusion {
-	refused := NoAddress
-	addresses := append([]string{v.Address}, v.Alternates...)
-	for i, address := range addresses {
-		if address == "" {
-			continue
-		}
-		if holder, taken := owner[address]; taken && holder != v.ID {
-			refused = AddressTaken
-			continue
-		}
-		if allowed, decided := AddressAllowed(cfg.AllowedNetworks, address); decided && !allowed && i == 0 && address == v.Instance.Address {
-			refused = NetworkRefused
-			continue
-		}
-		owner[address] = v.ID
-		v.Address = address
-		v.Alternates = slices.DeleteFunc(slices.Clone(addresses[i+1:]), func(a string) bool {
-			holder, taken := owner[a]
-			return a == "" || taken && holder != v.ID
-		})
-		if len(v.Alternates) == 0 {
-			v.Alternates = nil
-		}
-		return Included
-	}
-	return refused
 }
 
 // appendSeeds adds the nodes of the DSN that stand for themselves.

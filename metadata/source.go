@@ -35,7 +35,7 @@ var errNoInstances = errors.New("picodata: the server's list of instances is emp
 
 // SourceConfig configures a Source.
 type SourceConfig struct {
-	AddressMap []options.Mapping
+	Config *options.Config // of which address_map is used; nil = none
 	// RecheckDenied is how long a table that the user may not read isn't asked for again:
 	// every refusal is an event in the server's audit log. 0 = one minute.
 	RecheckDenied time.Duration
@@ -57,6 +57,9 @@ type Source struct {
 
 // NewSource makes a Source.
 func NewSource(config SourceConfig) *Source {
+	if config.Config == nil {
+		config.Config = &options.Config{}
+	}
 	if config.RecheckDenied <= 0 {
 		config.RecheckDenied = time.Minute
 	}
@@ -218,7 +221,7 @@ func (s *Source) instances(t *Topology, rows table, from string) error {
 	if err := rows.require("uuid", "current_state", "address"); err != nil {
 		return fmt.Errorf("picodata: reading %s: %w", tableInstance, err)
 	}
-	fromHost, _, _ := ParseAddress(from)
+	at, _ := options.ParseAddress(from) // "" if it can't be read: then nothing stands in for 0.0.0.0
 	_, typed := rows.at["connection_type"]
 	seen := make(map[string]bool, len(rows.rows))
 	t.Instances = make([]Instance, 0, len(rows.rows))
@@ -236,7 +239,7 @@ func (s *Source) instances(t *Topology, rows table, from string) error {
 			continue
 		}
 		seen[in.UUID] = true
-		address, err := dialAddress(s.config.AddressMap, in.Name, in.Advertised, fromHost)
+		address, err := dialAddress(s.config.Config, in.Name, in.Advertised, at.Name)
 		if err != nil {
 			s.skip(t, tablePeerAddress, fmt.Sprintf("instance %s: %v", clip(in.Name), err))
 		}

@@ -103,8 +103,12 @@ func Race[T any](ctx context.Context, clock options.Clock, stagger time.Duration
 // errNoTargets: there is nobody to dial.
 var errNoTargets = errors.New("picodata: no node to connect to")
 
-// within bounds ctx by d of the clock's time.
+// within bounds ctx by d of the clock's time. Only the system's clock gives the context a
+// deadline that can be read off; another one's shows in context.Cause.
 func within(ctx context.Context, clock options.Clock, d time.Duration) (context.Context, func()) {
+	if _, ok := clock.(options.SystemClock); ok {
+		return context.WithTimeout(ctx, d)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := clock.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })
 	return ctx, func() {

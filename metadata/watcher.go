@@ -90,14 +90,15 @@ type Watcher struct {
 	hints     chan struct{} // room for one: hints coalesce
 	found     chan Seed     // identities learnt beside the loop; room for all of them
 
-	mu          sync.Mutex
-	changed     chan struct{} // closed and replaced with every change
-	attempted   chan struct{} // closed and replaced with every refresh, good or bad
-	fatal       error         // of the last refresh, if Fatal says so
-	lastError   error         // of the last refresh that failed
-	stats       TopologyStats
-	wantBuckets bool
-	wantTables  bool
+	mu           sync.Mutex
+	changed      chan struct{} // closed and replaced with every change
+	attempted    chan struct{} // closed and replaced with every refresh, good or bad
+	fatal        error         // of the last refresh, if Fatal says so
+	lastError    error         // of the last refresh that failed
+	stats        TopologyStats
+	wantBuckets  bool
+	wantTables   bool
+	tablesDenied bool // _pico_table may not be read
 
 	beside sync.WaitGroup // goroutines that ask seeds for their identity
 	loop   loopState      // of the loop's goroutine alone
@@ -144,11 +145,10 @@ func NewWatcher(config WatcherConfig) *Watcher {
 	if w.interval <= 0 {
 		w.interval = 5 * time.Second
 	}
-	w.source = NewSource(SourceConfig{AddressMap: o.AddressMap, Clock: clock, BadRow: w.badRow})
+	w.source = NewSource(SourceConfig{Config: o, Clock: clock, BadRow: w.badRow})
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	for _, h := range o.Hosts {
-		address := JoinAddress(h.Name, h.Port)
-		w.loop.seeds = append(w.loop.seeds, seedState{Seed: Seed{Address: address}})
+		w.loop.seeds = append(w.loop.seeds, seedState{Seed: Seed{Address: h.Address()}})
 	}
 	return w
 }
@@ -260,13 +260,17 @@ func (w *Watcher) WaitVersion(ctx context.Context, after uint64) (*Topology, err
 func (w *Watcher) Stats() TopologyStats {
 	t := w.Topology()
 	w.mu.Lock()
-	s := w.stats
+	s, tablesDenied := w.stats, w.tablesDenied
 	w.mu.Unlock()
 	if t != nil {
 		s.Version, s.ReadFrom, s.Static, s.RolesKnown = t.Version, t.ReadFrom, t.Static, t.RolesKnown
 		s.Age = w.clock.Now().Sub(t.ReadAt)
 	}
 	s.Buckets = w.Buckets().Tiers()
+	s.DegradedGrants = t.MissingGrants(w.options.User)
+	if tablesDenied {
+		s.DegradedGrants = append(s.DegradedGrants, GrantFor(tableTable, w.options.User))
+	}
 	return s
 }
 
