@@ -111,9 +111,9 @@ func Encode(dst []byte, v any, oid uint32, rule DoubleRule) (b []byte, reason st
 		var room [32]byte // longer ones go to the heap
 		return appendText(dst, strconv.AppendFloat(room[:0], v, 'f', -1, 64), oid, rule)
 	case time.Time:
-		v = v.UTC()
+		v = v.UTC().Truncate(time.Microsecond)
 		if y := v.Year(); y < 1 || y > 9999 {
-			return dst, ReasonDatetime // lib/pq writes BC, or five digits
+			return dst, ReasonDatetime // written with BC, or with five digits
 		}
 		switch oid {
 		case OIDTimestamptz:
@@ -126,8 +126,8 @@ func Encode(dst []byte, v any, oid uint32, rule DoubleRule) (b []byte, reason st
 	return dst, ReasonGoType
 }
 
-// timeText is how lib/pq writes a time in UTC.
-const timeText = "2006-01-02 15:04:05.999999999Z07:00"
+// timeText is how the driver sends a time: in UTC, to the microsecond.
+const timeText = "2006-01-02 15:04:05.999999+00"
 
 // appendText encodes what the server makes of a text parameter of that type.
 func appendText[T string | []byte](dst []byte, s T, oid uint32, rule DoubleRule) ([]byte, string) {

@@ -49,7 +49,7 @@ func TestEncode(t *testing.T) {
 		{int64(-5), OIDText, now, "2d35"},
 		{1.5, OIDText, now, "312e35"},
 		{true, OIDText, now, "74727565"},
-		{at, OIDText, now, hex.EncodeToString([]byte("2024-01-01 09:00:00Z"))},
+		{at, OIDText, now, hex.EncodeToString([]byte("2024-01-01 09:00:00+00"))},
 		{[]byte(nil), OIDText, now, "c0"},
 		{[]byte{}, OIDText, now, ""},
 
@@ -129,6 +129,8 @@ func TestEncode(t *testing.T) {
 
 		// DATETIME.
 		{at, OIDTimestamptz, now, "d704107f926500000000"},
+		{at.Add(999), OIDTimestamptz, now, "d704107f926500000000"}, // sent to the microsecond
+		{at.Add(1999), OIDTimestamptz, now, "d804107f926500000000e803000000000000"},
 		{"2024-01-01 12:00:00+03", OIDTimestamptz, now, "d804107f92650000000000000000b4000000"},
 		{"2024-01-01T07:30:00-01:30", OIDTimestamptz, now, "d804107f92650000000000000000a6ff0000"},
 		{"2024-01-01 09:00:00Z", OIDTimestamptz, now, "d704107f926500000000"},

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -73,7 +74,14 @@ func fromReflect(rv reflect.Value) (driver.Value, uint32, string) {
 			return int64(u), OIDInt8, ""
 		}
 		return nil, 0, ReasonInt
-	case reflect.Float32, reflect.Float64:
+	case reflect.Float32:
+		// The shortest text of the float32 itself is what is sent, not its float64 neighbour.
+		f, err := strconv.ParseFloat(strconv.FormatFloat(rv.Float(), 'g', -1, 32), 64)
+		if err != nil {
+			return nil, 0, ReasonDouble
+		}
+		return f, OIDFloat8, ""
+	case reflect.Float64:
 		return rv.Float(), OIDFloat8, ""
 	case reflect.Bool:
 		return rv.Bool(), OIDBool, ""

@@ -61,7 +61,7 @@ func TestFromGo(t *testing.T) {
 		{blob(nil), nil, OIDText, ""},
 		{true, true, OIDBool, ""},
 		{1.5, 1.5, OIDFloat8, ""},
-		{float32(0.5), 0.5, OIDFloat8, ""},
+		{float32(0.1), 0.1, OIDFloat8, ""},
 		{at, at, OIDTimestamptz, ""},
 		{&at, at, OIDTimestamptz, ""},
 		{id, id.String(), OIDUUID, ""},
@@ -98,7 +98,7 @@ func TestFromGo(t *testing.T) {
 func TestBoundValuesKeepTheirBucket(t *testing.T) {
 	id := uuid.New()
 	for _, v := range []any{
-		userID(300), name("x"), uint16(65535), float32(0.1), true, id, &id, decimal.RequireFromString("-12.340"),
+		userID(300), name("x"), uint16(65535), true, id, &id, decimal.RequireFromString("-12.340"),
 		sql.NullBool{Bool: true, Valid: true}, sql.Null[int16]{V: 5, Valid: true}, time.Now(), []byte("Ж"), nil,
 	} {
 		bound, err := driver.DefaultParameterConverter.ConvertValue(v)

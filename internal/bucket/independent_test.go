@@ -171,7 +171,7 @@ func randomPart(r *rand.Rand) part {
 	sec, nsec := r.Int64N(250_000_000_000)-60_000_000_000, []int{0, r.IntN(1_000_000) * 1000, r.IntN(1_000_000_000)}[r.IntN(3)]
 	if r.IntN(2) == 1 {
 		zone := time.FixedZone("", (r.IntN(25)-12)*3600)
-		return part{time.Unix(sec, int64(nsec)).In(zone), OIDTimestamptz, plainDatetime(sec, nsec, 0)}
+		return part{time.Unix(sec, int64(nsec)).In(zone), OIDTimestamptz, plainDatetime(sec, nsec/1000*1000, 0)}
 	}
 	offset := r.IntN(27*4)*15 - 12*60
 	at := time.Unix(sec, int64(nsec)).In(time.FixedZone("", offset*60))
