@@ -1,0 +1,252 @@
+package picotest
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/picodata/go-picodata/picotest/internal/engine"
+)
+
+// plan says where a statement runs.
+type plan struct {
+	view   engine.View
+	served []*Node
+	hops   int
+	// wait is not nil when an instance that is needed doesn't answer. It is closed when that changes; never, if the statement
+	// will not wake.
+	wait      <-chan struct{}
+	limitText string // what the server says when its own limit ends the wait
+}
+
+// never is what a statement waits for that doesn't wake.
+var never = make(<-chan struct{})
+
+const timedOut = "Timeout exceeded"
+
+// plan decides where a statement of a client of node runs.
+func (c *Cluster) plan(node *Node, stmt engine.StmtAPI, args []engine.Value) (*plan, *engine.Error) {
+	here := &plan{view: engine.View{Instance: node.name, Local: true}, served: []*Node{node}}
+	switch stmt.Kind() {
+	case engine.Empty, engine.NoOp, engine.Deallocate, engine.Explain:
+		return here, nil
+	case engine.DDL, engine.ACL, engine.SystemSet:
+		return c.planCatalog(node, here), nil
+	}
+	options, bad := stmt.Options(args)
+	if bad != nil {
+		return nil, bad
+	}
+	set, bad := stmt.Buckets(args)
+	if bad != nil {
+		return nil, bad
+	}
+	if set.Tier == "" {
+		if stmt.Kind() != engine.DQL && stmt.Global() {
+			return c.planCatalog(node, here), nil
+		}
+		return here, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.planSharded(node, stmt, options, set)
+}
+
+// planCatalog: what every instance has to agree on goes to the raft leader, and waits while there is none.
+func (c *Cluster) planCatalog(node *Node, p *plan) *plan {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.raftLeader
+	if l == nil || !l.aliveLocked() {
+		p.wait, p.limitText = c.electedLocked(), "leader is unknown yet"
+		if l != nil && l.frozen.closedNow() {
+			p.wait = c.electedLocked()
+		}
+		return p
+	}
+	if l != node {
+		p.hops = 1
+		p.served = append(p.served, l)
+	}
+	return p
+}
+
+// planSharded: the buckets say which replicasets take part, the read preference which of their
+// instances. c.mu is held.
+func (c *Cluster) planSharded(node *Node, stmt engine.StmtAPI, o engine.Options, set engine.BucketSet) (*plan, *engine.Error) {
+	t := c.tierLocked(set.Tier)
+	route := c.routeLocked(node, t, set)
+	if bad := forwardAllows(node, stmt, o, set, route); bad != nil {
+		return nil, bad
+	}
+	p := &plan{view: engine.View{Instance: node.name}, limitText: timedOut}
+	if c.leaderlessLocked(t) {
+		p.wait = never
+		return p, nil
+	}
+	write := stmt.Kind() != engine.DQL
+	preference := o.ReadPreference
+	if write || preference == "" {
+		preference = "leader"
+	}
+	for _, rs := range route.owners {
+		n, wait := c.serverLocked(node, rs, preference)
+		if wait != nil {
+			p.wait = wait
+			return p, nil
+		}
+		p.view.Copies = append(p.view.Copies, engine.Copy{Replicaset: rs.uuid, Instance: n.name})
+		p.served = append(p.served, n)
+		if n != node {
+			p.hops++
+		}
+	}
+	p.hops += route.detours
+	p.view.Local = runsLocally(node.version()) && p.hops == 0
+	if write {
+		p.view.Before = c.refuseReadOnly
+	}
+	return p, nil
+}
+
+// route is where the buckets of a statement are.
+type route struct {
+	owners  []*replicaset // who has them, in order of the replicasets' names
+	known   []string      // uuids of whom the node's router believes to have them
+	detours int           // calls that reach a replicaset which has given the bucket away
+}
+
+// routeLocked looks a statement's buckets up, in the map of the node and in the real one.
+func (c *Cluster) routeLocked(node *Node, t *tier, set engine.BucketSet) route {
+	var r route
+	has, believed := map[*replicaset]bool{}, map[string]bool{}
+	add := func(bucket uint64) {
+		if bucket >= 1 && bucket <= uint64(len(t.owners)) {
+			has[t.owners[bucket-1]] = true
+		}
+	}
+	mapped := node.picture.Load().Buckets[t.name]
+	if set.All {
+		for _, rs := range t.owners {
+			has[rs] = true
+		}
+		for _, m := range mapped {
+			believed[m.Replicaset] = true
+		}
+	} else {
+		for _, b := range set.List {
+			add(b)
+			for _, m := range mapped {
+				if m.First <= b && b <= m.Last {
+					believed[m.Replicaset] = true
+				}
+			}
+		}
+	}
+	for _, rs := range c.replicasets {
+		if has[rs] {
+			r.owners = append(r.owners, rs)
+			if !believed[rs.uuid] {
+				r.detours++
+			}
+		}
+		if believed[rs.uuid] {
+			r.known = append(r.known, rs.uuid)
+		}
+	}
+	return r
+}
+
+// forwardAllows checks the option forward. It trusts the node's own map, and DML of global tables never comes here.
+func forwardAllows(node *Node, stmt engine.StmtAPI, o engine.Options, set engine.BucketSet, r route) *engine.Error {
+	if !knowsForward(node.version()) || o.Forward == "" || o.Forward == "on" {
+		return nil
+	}
+	span := set.All || len(r.known) > 1
+	present := len(r.known) == 0 || len(r.known) == 1 && r.known[0] == node.rs.uuid && !node.readOnly.Load()
+	if span {
+		present = false // as the recorded servers say it, even where one of the nodes is this one
+	}
+	var reasons []string
+	instead := "ro_to_rw"
+	if span {
+		reasons, instead = append(reasons, "buckets span multiple nodes"), "on"
+	}
+	if o.Forward == "off" && !present {
+		reasons = append(reasons, "buckets are not present on the current node")
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	return &engine.Error{Code: "XX000", Message: fmt.Sprintf(
+		`sbroad: invalid option: cannot satisfy "forward = %s": %s, try using "forward = %s" instead`,
+		o.Forward, strings.Join(reasons, " and "), instead)}
+}
+
+// leaderlessLocked: while a leader of the tier is dead and not yet known to be, everything sharded of the tier
+// waits, of other replicasets too, and never wakes (testdata/live/failover-master2-kill.txt).
+func (c *Cluster) leaderlessLocked(t *tier) bool {
+	for _, rs := range c.replicasets {
+		if rs.tier == t && rs.master != nil && rs.master.process != running && rs.master.process != stopping && rs.master.current == online {
+			return true
+		}
+	}
+	return false
+}
+
+// serverLocked chooses the instance of a replicaset that serves a statement. When none can, it returns what to wait for.
+func (c *Cluster) serverLocked(node *Node, rs *replicaset, preference string) (*Node, <-chan struct{}) {
+	if preference == "leader" {
+		return usable(rs.master)
+	}
+	if rs.deadReplicaLocked() {
+		return nil, never
+	}
+	if node.rs == rs && runsLocally(node.version()) && (preference == "any" || node != rs.master) {
+		return node, nil
+	}
+	// The balanced call prefers replicas, in turn.
+	for range rs.members {
+		rs.turn++
+		n := rs.members[rs.turn%len(rs.members)]
+		if n != rs.master && n.current == online && n.process == running {
+			return usable(n)
+		}
+	}
+	if preference == "replica" {
+		return nil, never // the documents promise an error, real servers wait
+	}
+	return usable(rs.master)
+}
+
+// deadReplicaLocked: a replica is dead and not yet known to be; reads that may go to replicas wait and don't wake.
+func (rs *replicaset) deadReplicaLocked() bool {
+	for _, n := range rs.members {
+		if n != rs.master && n.current == online && n.process != running && n.process != stopping {
+			return true
+		}
+	}
+	return false
+}
+
+// usable returns n, or what to wait for if n doesn't answer: a frozen one may thaw, a dead one is waited for in vain.
+func usable(n *Node) (*Node, <-chan struct{}) {
+	if n == nil || n.process == gone || n.process == starting {
+		return nil, never
+	}
+	n.frozen.mu.Lock()
+	defer n.frozen.mu.Unlock()
+	if n.frozen.opened != nil {
+		return nil, n.frozen.opened
+	}
+	return n, nil
+}
+
+// refuseReadOnly is what a write meets on an instance that isn't the leader (any more): nothing is written there.
+// The engine calls it with its own lock held.
+func (c *Cluster) refuseReadOnly(copy engine.Copy, done bool) *engine.Error {
+	n := (*c.byName.Load())[copy.Instance]
+	if done || n == nil || !n.readOnly.Load() {
+		return nil
+	}
+	return &engine.Error{Code: "XX000", Message: readOnlyText(copy.Replicaset)}
+}
