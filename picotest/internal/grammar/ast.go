@@ -179,8 +179,9 @@ const (
 // Limit is LIMIT n, or LIMIT ALL and LIMIT NULL, which limit nothing.
 type Limit struct {
 	Span
-	All   bool
-	Count uint64
+	All    bool
+	Count  uint64
+	Digits string // the number as written
 	// Overflow is set when the number doesn't fit 64 bits; the server refuses
 	// it while it builds the plan, not as a syntax error.
 	Overflow bool

@@ -40,7 +40,8 @@ const (
 )
 
 // Param is a parameter. Index is 1-based; for `?` it counts from the left of the
-// text. Index is 0 for $0 and for a number that doesn't fit an int.
+// text. Index is 0 for $0 and -1 for a number that doesn't fit an int, both of which
+// [Check] refuses.
 type Param struct {
 	Span
 	Style ParamStyle
@@ -81,6 +82,9 @@ type WindowSpec struct {
 	PartitionBy []Expr
 	OrderBy     []OrderItem
 	Frame       *Frame
+	// Misordered is set when the parts repeat or PARTITION BY isn't the first,
+	// which [Check] reports.
+	Misordered bool
 }
 
 // FrameUnit is ROWS or RANGE.
@@ -262,10 +266,9 @@ type Array struct {
 	Items []Expr
 }
 
-// Exists is [NOT] EXISTS (query).
+// Exists is EXISTS (query); NOT EXISTS is a *Not around it.
 type Exists struct {
 	Span
-	Not   bool
 	Query *Query
 }
 
@@ -349,7 +352,8 @@ type Binary struct {
 	L, R Expr
 }
 
-// Between is X [NOT] BETWEEN Low AND High.
+// Between is X [NOT] BETWEEN Low AND High. High is nil where no AND follows, which
+// [Check] reports.
 type Between struct {
 	Span
 	Not          bool
@@ -403,6 +407,14 @@ type Is struct {
 	Kind IsKind
 }
 
+// StrayEscape is ESCAPE after something that is no pattern or has its ESCAPE
+// already (Twice); [Check] reports it.
+type StrayEscape struct {
+	Span
+	L, R  Expr
+	Twice bool
+}
+
 // Index is X[Sub], into an array or a document.
 type Index struct {
 	Span
@@ -410,25 +422,26 @@ type Index struct {
 	Sub Expr
 }
 
-func (*Literal) expr()    {}
-func (*Param) expr()      {}
-func (*ColumnRef) expr()  {}
-func (*FuncCall) expr()   {}
-func (*WindowCall) expr() {}
-func (*Cast) expr()       {}
-func (*Trim) expr()       {}
-func (*Substring) expr()  {}
-func (*NowFunc) expr()    {}
-func (*Paren) expr()      {}
-func (*Row) expr()        {}
-func (*SubQuery) expr()   {}
-func (*Array) expr()      {}
-func (*Exists) expr()     {}
-func (*Case) expr()       {}
-func (*Not) expr()        {}
-func (*Binary) expr()     {}
-func (*Between) expr()    {}
-func (*In) expr()         {}
-func (*LikeExpr) expr()   {}
-func (*Is) expr()         {}
-func (*Index) expr()      {}
+func (*Literal) expr()     {}
+func (*Param) expr()       {}
+func (*ColumnRef) expr()   {}
+func (*FuncCall) expr()    {}
+func (*WindowCall) expr()  {}
+func (*Cast) expr()        {}
+func (*Trim) expr()        {}
+func (*Substring) expr()   {}
+func (*NowFunc) expr()     {}
+func (*Paren) expr()       {}
+func (*Row) expr()         {}
+func (*SubQuery) expr()    {}
+func (*Array) expr()       {}
+func (*Exists) expr()      {}
+func (*Case) expr()        {}
+func (*Not) expr()         {}
+func (*Binary) expr()      {}
+func (*Between) expr()     {}
+func (*In) expr()          {}
+func (*LikeExpr) expr()    {}
+func (*Is) expr()          {}
+func (*Index) expr()       {}
+func (*StrayEscape) expr() {}
