@@ -145,7 +145,11 @@ func nearest(name string) (known string, edits int) {
 	best := 1 << 20
 	for _, k := range table() {
 		for _, candidate := range append([]string{k.Name}, k.Synonyms...) {
-			d := distance(name, plain(candidate))
+			candidate = plain(candidate)
+			d := distance(name, candidate)
+			if len(name) >= 4 && strings.HasPrefix(candidate, name) {
+				d = min(d, 2) // a word left unfinished
+			}
 			if d < best {
 				best, known = d, k.Name
 			}
