@@ -1,0 +1,59 @@
+package metadata
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+func TestParseState(t *testing.T) {
+	for _, c := range []struct {
+		raw         string
+		state       State
+		incarnation uint64
+	}{
+		{`["Online",5]`, Online, 5},
+		{`["Online", 5]`, Online, 5},
+		{`{"Online":5}`, Online, 5},
+		{`["Offline",0]`, Offline, 0},
+		{`["Expelled",7,"more"]`, Expelled, 7},
+		{`["Hibernating",3]`, "Hibernating", 3},
+		{`["Online"]`, Online, 0},
+		{`"Online"`, Online, 0},
+		{`["Online","five"]`, Online, 0},
+		{`["Online",-1]`, Online, 0},
+		{`{"Online":null}`, Online, 0},
+	} {
+		state, n, err := parseState(c.raw)
+		if err != nil || state != c.state || n != c.incarnation {
+			t.Errorf("%s: %v %v %v", c.raw, state, n, err)
+		}
+	}
+	for _, raw := range []string{``, `null`, `[]`, `{}`, `[5,"Online"]`, `{"Online":1,"Offline":2}`, `Online`, `[""]`, `{"":1}`, `""`, `5`, `["Online"`} {
+		if state, n, err := parseState(raw); err == nil {
+			t.Errorf("%q is taken for %v %v", raw, state, n)
+		}
+	}
+}
+
+func FuzzParseState(f *testing.F) {
+	for _, seed := range []string{`["Online",5]`, `{"Online":5}`, `"Offline"`, `[]`, `[["Online"],1]`, `["Online",1e3]`, "\xff", `{"a":{"b":1}}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		state, n, err := parseState(raw)
+		if err != nil {
+			if state != "" || n != 0 {
+				t.Fatalf("%q: an error and a state", raw)
+			}
+			return
+		}
+		if state == "" {
+			t.Fatalf("%q: no state and no error", raw)
+		}
+		// What was read, written the server's way, reads the same.
+		again, _ := json.Marshal([]any{string(state), n})
+		if s, m, err := parseState(string(again)); err != nil || s != state || m != n {
+			t.Fatalf("%q: %v %v, but %s gives %v %v %v", raw, state, n, again, s, m, err)
+		}
+	})
+}
