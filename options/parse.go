@@ -198,7 +198,7 @@ func (a *assembly) unknown(p param) error {
 	}
 	known, edits := nearest(p.name)
 	shown := "DSN"
-	if !a.raw.quiet && !a.hidden || edits <= 2 && len(p.name) >= 6 {
+	if isKeyLike(p.name) && (!a.raw.quiet && !a.hidden || edits <= 2 && len(p.name) >= 6) {
 		shown = p.name
 	}
 	msg := "unknown key; did you mean " + known + "?"
@@ -215,6 +215,18 @@ func (a *assembly) env(name string) string {
 	}
 	value, _ := a.how.lookup(name)
 	return value
+}
+
+// isKeyLike tells whether a name is made of what names of keys are made of. What isn't may be anything, a
+// DSN of another driver for instance.
+func isKeyLike(name string) bool {
+	for i := range len(name) {
+		ch := name[i]
+		if (ch < 'a' || ch > 'z') && (ch < 'A' || ch > 'Z') && (ch < '0' || ch > '9') && ch != '_' && ch != '-' && ch != '.' {
+			return false
+		}
+	}
+	return name != "" && len(name) <= 64
 }
 
 // environment fills in who, where the DSN leaves it out.
