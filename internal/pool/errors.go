@@ -1,0 +1,261 @@
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ErrClosed is what a closed connector's operations fail with.
+var ErrClosed = errors.New("picodata: the connector is closed")
+
+// listed bounds the nodes that an error's text lists; its fields hold all of them.
+const listed = 8
+
+// NodeLoad says who holds a node's connections.
+type NodeLoad struct {
+	Name, Address string
+	State         string        // "", "ejected", "full" (the server said so), "slow" (dials take long)
+	Max           int           // cap; 0 = none
+	Busy          int           // leased
+	Idle          int           // can't be used by the request, or there would be no error
+	Dialing       int           // slots taken for dials
+	Draining      int           // being closed
+	Waiting       int           // requests that wait for a dial of this node
+	Longest       time.Duration // age of its oldest lease
+}
+
+func (l *NodeLoad) String() string {
+	limit := "no cap"
+	if l.Max > 0 {
+		limit = fmt.Sprintf("cap %d", l.Max)
+	}
+	text := fmt.Sprintf("%s: %d busy, %d idle, %d dialling, %d draining, %d waiting, %s", l.Name, l.Busy, l.Idle, l.Dialing, l.Draining, l.Waiting, limit)
+	if l.State != "" {
+		text += ", " + l.State
+	}
+	if l.Longest > 0 {
+		text += fmt.Sprintf(", oldest lease %v", l.Longest.Round(time.Millisecond))
+	}
+	return text
+}
+
+// AcquireTimeoutError says that no connection became free within acquire_timeout, and who holds them. It is
+// net.Error-like: Timeout returns true. It isn't a context error: the caller's context is still good.
+type AcquireTimeoutError struct {
+	Filter  string        // which nodes would have done
+	Waited  time.Duration // acquire_timeout
+	Nodes   []NodeLoad    // those that would have done
+	Max     int           // the cluster's cap; 0 = none
+	Open    int           // connections that count toward it
+	Waiting int           // requests waiting now, this one included
+	Dial    *DialError    // dials that failed meanwhile, if any
+}
+
+// Error lists the nodes with what holds them.
+func (e *AcquireTimeoutError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "picodata: no connection within acquire_timeout %v (%s; %d waiting", e.Waited, e.Filter, e.Waiting)
+	if e.Max > 0 {
+		fmt.Fprintf(&b, "; max_conns %d, %d open", e.Max, e.Open)
+	}
+	b.WriteString("): ")
+	for i := range e.Nodes {
+		if i == listed {
+			fmt.Fprintf(&b, "; and %d more", len(e.Nodes)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(e.Nodes[i].String())
+	}
+	if e.Dial != nil {
+		b.WriteString("; dials failed: ")
+		b.WriteString(e.Dial.list())
+	}
+	b.WriteString(". Close rows and transactions sooner, raise the caps, or add nodes")
+	return b.String()
+}
+
+// Timeout is true.
+func (e *AcquireTimeoutError) Timeout() bool { return true }
+
+// Unwrap gives the failed dials, if there were any.
+func (e *AcquireTimeoutError) Unwrap() error {
+	if e.Dial == nil {
+		return nil
+	}
+	return e.Dial
+}
+
+// NoNodeError says that no node of the set may serve a request, and which condition left none.
+type NoNodeError struct {
+	Filter     string        // which nodes were asked for
+	Nodes      int           // known nodes
+	Ineligible int           // excluded by instance_role or the tiers that are allowed
+	Unmatched  int           // excluded by the filter
+	Roleless   int           // would match but for their role, which isn't known now
+	Ejected    int           // match, but are ejected
+	Overflow   int           // match, but have weight 0 and overflow doesn't allow them now
+	RetryIn    time.Duration // when the first ejection ends; 0 = none
+	Waited     time.Duration
+}
+
+// Error says which condition left no node.
+func (e *NoNodeError) Error() string {
+	var why []string
+	add := func(n int, text string) {
+		if n > 0 {
+			why = append(why, fmt.Sprintf("%d %s", n, text))
+		}
+	}
+	add(e.Ineligible, "excluded by instance_role or the allowed tiers")
+	add(e.Unmatched, "don't match")
+	add(e.Roleless, "whose replicaset has no known leader now")
+	add(e.Ejected, "ejected after connection failures")
+	add(e.Overflow, "of weight 0 that overflow doesn't allow now")
+	text := fmt.Sprintf("picodata: no node for %s: %d nodes known", e.Filter, e.Nodes)
+	if len(why) > 0 {
+		text += ": " + strings.Join(why, ", ")
+	}
+	if e.RetryIn > 0 {
+		text += fmt.Sprintf("; the next one is tried again in %v", e.RetryIn.Round(time.Millisecond))
+	}
+	if e.Waited > 0 {
+		text += fmt.Sprintf("; waited %v", e.Waited.Round(time.Millisecond))
+	}
+	return text
+}
+
+// NodeDialError is a failed dial of one node.
+type NodeDialError struct {
+	Node, Address string
+	Err           error
+}
+
+// Error names the node.
+func (e *NodeDialError) Error() string {
+	if e.Node == "" || e.Node == e.Address {
+		return fmt.Sprintf("%s: %v", e.Address, e.Err)
+	}
+	return fmt.Sprintf("%s (%s): %v", e.Node, e.Address, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *NodeDialError) Unwrap() error { return e.Err }
+
+// DialError says that no candidate could be connected to, with the cause for each.
+type DialError struct {
+	Filter string
+	Nodes  []*NodeDialError
+}
+
+// Error lists every attempt with its cause.
+func (e *DialError) Error() string {
+	return fmt.Sprintf("picodata: could not connect (%s): %s", e.Filter, e.list())
+}
+
+func (e *DialError) list() string {
+	var parts []string
+	for i, n := range e.Nodes {
+		if i == listed {
+			parts = append(parts, fmt.Sprintf("and %d more", len(e.Nodes)-i))
+			break
+		}
+		parts = append(parts, n.Error())
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Unwrap gives the attempts, so that errors.Is and errors.As look into each.
+func (e *DialError) Unwrap() []error {
+	errs := make([]error, len(e.Nodes))
+	for i, n := range e.Nodes {
+		errs[i] = n
+	}
+	return errs
+}
+
+// LoginError says that a node refused the login. While its cool-down lasts, everything that needs a new
+// connection fails with it at once: a server locks a user after four refusals in a row.
+type LoginError struct {
+	Node, Address string
+	CoolDown      time.Duration
+	Err           error
+}
+
+// Error names the node and the cool-down.
+func (e *LoginError) Error() string {
+	return fmt.Sprintf("picodata: login refused by %s (%s): %v; no new connections are tried for %v", e.Node, e.Address, e.Err, e.CoolDown)
+}
+
+// Unwrap gives the server's error.
+func (e *LoginError) Unwrap() error { return e.Err }
+
+// timeoutError describes the nodes that a waiter waits for.
+func (g *Gate) timeoutError(w *waiter, limit time.Duration) error {
+	now := g.now()
+	e := &AcquireTimeoutError{Filter: w.class.key.String(), Waited: limit, Max: g.max, Waiting: g.waiters}
+	if g.max > 0 {
+		e.Open = g.total
+	}
+	nodes := slices.Clone(w.class.nodes)
+	slices.SortFunc(nodes, func(a, b *node) int { return compareSpecs(&a.spec, &b.spec) })
+	for _, n := range nodes {
+		l := NodeLoad{
+			Name: n.spec.Name, Address: n.spec.Address, Max: n.spec.MaxConns,
+			Busy: len(n.inUse), Idle: len(n.idle), Dialing: n.dialing, Draining: n.closing, Waiting: n.assigned.len,
+		}
+		switch {
+		case n.ejected:
+			l.State = "ejected"
+		case n.full:
+			l.State = "full"
+		case n.stalled():
+			l.State = "slow"
+		}
+		for _, pc := range n.inUse {
+			l.Longest = max(l.Longest, time.Duration(now-pc.leasedAt))
+		}
+		e.Nodes = append(e.Nodes, l)
+	}
+	if len(w.failures) > 0 {
+		e.Dial = &DialError{Filter: e.Filter, Nodes: w.failures}
+	}
+	return e
+}
+
+// noNode describes what left a waiter without a node.
+func (g *Gate) noNode(w *waiter) error {
+	now := g.now()
+	c := w.class
+	e := &NoNodeError{Filter: c.key.String(), Nodes: len(g.nodes), Waited: time.Duration(now - w.since)}
+	for _, n := range g.nodes {
+		l := levelIn(c, n)
+		switch {
+		case !n.spec.Eligible:
+			e.Ineligible++
+		case !c.key.matches(&n.spec):
+			e.Unmatched++
+		case !c.key.admits(n.spec.Role):
+			if n.spec.Role == 0 {
+				e.Roleless++
+			} else {
+				e.Unmatched++
+			}
+		case l == nil:
+			e.Overflow++
+		case n.ejected:
+			e.Ejected++
+			if in := n.health.Until().Sub(g.at(now)); e.RetryIn == 0 || in < e.RetryIn {
+				e.RetryIn = max(in, 0)
+			}
+		case l.overflow:
+			e.Overflow++
+		}
+	}
+	return e
+}
