@@ -134,6 +134,12 @@ func (c *Conn) revive() {
 // failed makes the *Error of an operation. Unless the server answered to the end, the
 // connection is lost with it.
 func (c *Conn) failed(ctx context.Context, err error, fired bool) error {
+	if mistake, ok := err.(callerError); ok && c.g.ready() {
+		if fired {
+			c.revive()
+		}
+		return c.error(mistake.error)
+	}
 	var pe *pq.Error
 	if errors.As(err, &pe) && c.g.ready() {
 		if fired {
@@ -145,6 +151,7 @@ func (c *Conn) failed(ctx context.Context, err error, fired bool) error {
 	// this side: the number of arguments, a value that can't be encoded.
 	local := !fired && c.g.written == 0 && c.g.err == nil && c.g.fatal == nil && !errors.Is(err, driver.ErrBadConn)
 	switch {
+	case pe != nil: // the server's answer came before the end
 	case fired && ctx.Err() != nil:
 		c.g.fail(err)
 		err = ctx.Err()
@@ -193,10 +200,14 @@ func (c *Conn) recovered(err *error) {
 	}
 }
 
+// callerError is a statement that can't be sent. It was found before lib/pq heard of it, so
+// the connection is as good as before.
+type callerError struct{ error }
+
 // checkText refuses what would break the framing.
 func checkText(sql string) error {
 	if strings.IndexByte(sql, 0) >= 0 {
-		return errors.New("the statement contains a NUL byte")
+		return callerError{errors.New("the statement contains a NUL byte")}
 	}
 	return nil
 }
@@ -217,5 +228,8 @@ type connectTimeout time.Duration
 func (t connectTimeout) Error() string {
 	return fmt.Sprintf("no connection within connect_timeout=%v", time.Duration(t))
 }
+
+// Timeout, Temporary and Is make it a timeout like any other of the network.
 func (connectTimeout) Timeout() bool        { return true }
+func (connectTimeout) Temporary() bool      { return true }
 func (connectTimeout) Is(target error) bool { return target == os.ErrDeadlineExceeded }

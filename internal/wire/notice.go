@@ -74,41 +74,48 @@ func parseError(body []byte) *pq.Error {
 	return e
 }
 
-// shortenError makes an ErrorResponse small enough for lib/pq: the long fields are cut at
-// equal length, and say so.
+const (
+	minorField = 1000   // what fields other than the message keep
+	minorTotal = 10_000 // and all of them together
+	cutMark    = 40     // room for the mark of a cut
+)
+
+// shortenError makes an ErrorResponse small enough for lib/pq: its fields are cut and say
+// so, the message last.
 func shortenError(body []byte) []byte {
-	count := 0
-	fields(body, func(byte, []byte) { count++ })
-	// Type and NUL of each field, the mark of each cut, and the list's own NUL.
-	const mark = 40
-	room := maxPQError - 1 - count*(2+mark)
-	if room < 0 {
-		room = 0
-	}
-	rest := room % max(count, 1)
-	out := make([]byte, 0, maxPQError)
+	minor := 0
+	message := false
 	fields(body, func(typ byte, value []byte) {
-		share := room / count
-		if typ == 'M' { // what people read gets what the division left over, once
-			share += rest
-			rest = 0
+		if typ == 'M' && !message {
+			message = true
+		} else if size := min(len(value), minorField+cutMark) + 2; minor+size <= minorTotal {
+			minor += size
 		}
-		if len(out)+len(value)+3 > maxPQError || len(value) > share+mark {
-			if share == 0 {
+	})
+	room := maxPQError - 1 - minor - 2 - cutMark
+	out := make([]byte, 0, maxPQError)
+	message, minor = false, 0
+	fields(body, func(typ byte, value []byte) {
+		limit := minorField
+		if typ == 'M' && !message {
+			message, limit = true, room
+		} else {
+			size := min(len(value), minorField+cutMark) + 2
+			if minor+size > minorTotal {
 				return
 			}
-			cut := min(share, len(value))
-			for cut > 0 && cut < len(value) && !utf8.RuneStart(value[cut]) {
-				cut--
-			}
-			out = append(out, typ)
-			out = append(out, value[:cut]...)
-			out = fmt.Appendf(out, " … (%d bytes more)", len(value)-cut)
-			out = append(out, 0)
-			return
+			minor += size
 		}
 		out = append(out, typ)
-		out = append(out, value...)
+		if len(value) <= limit+cutMark {
+			out = append(out, value...)
+		} else {
+			for limit > 0 && !utf8.RuneStart(value[limit]) {
+				limit--
+			}
+			out = append(out, value[:limit]...)
+			out = fmt.Appendf(out, " … (%d bytes more)", len(value)-limit)
+		}
 		out = append(out, 0)
 	})
 	return append(out, 0)

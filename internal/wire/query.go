@@ -66,7 +66,7 @@ func (c *Conn) run(query bool, sql string, args []driver.NamedValue) (a answer, 
 		return a, nil, err
 	}
 	if len(args) > maxParamArgs {
-		return a, nil, fmt.Errorf("%d arguments: the protocol's limit is %d", len(args), maxParamArgs)
+		return a, nil, callerError{fmt.Errorf("%d arguments: the protocol's limit is %d", len(args), maxParamArgs)}
 	}
 	s = c.stmts.use(sql, c.text)
 	if s == nil {
@@ -75,7 +75,7 @@ func (c *Conn) run(query bool, sql string, args []driver.NamedValue) (a answer, 
 	}
 	switch {
 	case s.st != nil && len(args) != s.params:
-		return a, nil, fmt.Errorf("the statement has %d parameters, %d arguments were given", s.params, len(args))
+		return a, nil, callerError{fmt.Errorf("the statement has %d parameters, %d arguments were given", s.params, len(args))}
 	case s.st != nil:
 		a, err = c.named(query, s, args)
 		if err == nil {
