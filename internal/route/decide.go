@@ -1,0 +1,201 @@
+package route
+
+import (
+	"github.com/picodata/go-picodata/internal/bucket"
+	"github.com/picodata/go-picodata/internal/sqltext"
+	"github.com/picodata/go-picodata/metadata"
+	"github.com/picodata/go-picodata/options"
+)
+
+// Decide says where the statement may run. The order: the hint, the key, the policy, with
+// no_shard_specified_behavior in the policy's place where it applies. It depends on nothing but its
+// input, and so never on the statement before.
+func Decide(in *Input) Plan {
+	if in.Hint != nil && !in.Hint.empty() {
+		return hinted(in)
+	}
+	c := consider(in)
+	if c.key {
+		return toOwner(in, c)
+	}
+	p := Plan{Reason: c.reason, Detail: c.detail}
+	cfg := in.View.cfg
+	switch {
+	case in.Info.Class == sqltext.Empty:
+		return p
+	case cfg.NoShardScope == options.NoShardAll, c.bound:
+		if c.unasked && cfg.NoShard.Behavior == options.NoShardFail && !in.KeyAsked {
+			p.Kind = Learn
+			return p
+		}
+		// What isn't known to be bound is only refused where it says nothing by itself.
+		if c.unasked && cfg.NoShardScope == options.NoShardBound && !in.KeyAsked {
+			return p
+		}
+		return noShard(in, p, c.tier)
+	}
+	return p
+}
+
+// candidate is what a statement offers to route by.
+type candidate struct {
+	// key: the parameters in params or, if that is nil, the own reading of table are the whole key.
+	key    bool
+	params []metadata.KeyParam
+	table  *keyTable
+	tier   string
+	// bound: the statement belongs to one shard, or, with unasked, may.
+	bound bool
+	// unasked: a server could still say what the text's key is.
+	unasked bool
+	reason  Reason
+	detail  string
+}
+
+// consider looks for the statement's key without looking at its values.
+func consider(in *Input) (c candidate) {
+	info, cfg := in.Info, in.View.cfg
+	insert := info.Class == sqltext.Insert
+	switch info.Class {
+	case sqltext.Insert:
+	case sqltext.Read, sqltext.Update, sqltext.Delete:
+		if cfg.Routing != options.RoutingKeys || info.Table == "" {
+			return c
+		}
+	default:
+		return c
+	}
+	table, known := in.View.tables.table(info.Table)
+	switch {
+	case known && table.global, insert && in.KeyKnown && in.Key.Tier == "":
+		return c // its rows are everywhere: any node is as good as another
+	case cfg.Routing == options.RoutingOff:
+		c.detail = "routing=off"
+		c.bound = insert
+		c.unasked = insert && !in.KeyKnown && !known
+		c.tier = tierOf(in, table)
+		return c
+	case insert && in.KeyKnown && in.Key.Routable:
+		c.key, c.params, c.tier = true, in.Key.Params, in.Key.Tier
+		return c
+	}
+	c.bound, c.tier = insert, tierOf(in, table)
+	switch {
+	case insert && in.KeyKnown:
+		c.reason, c.detail = NotRoutable, info.Reason
+	case known && !table.byKey:
+		c.reason, c.detail = NotRoutable, "the table's distribution isn't one that is hashed here"
+	case known:
+		if c.detail = ownKey(info, table); c.detail != "" {
+			c.reason = NotRoutable
+			break
+		}
+		c.key, c.table = true, table
+	case info.Reason != "" || insert && !anyParameter(info.Values):
+		c.reason, c.detail, c.unasked = NotRoutable, info.Reason, insert
+	default:
+		c.reason, c.unasked = MetaMiss, insert
+		if !insert {
+			c.detail = "the table's distribution isn't known: _pico_table must be readable"
+		}
+	}
+	return c
+}
+
+// tierOf is the statement's tier, where it is known.
+func tierOf(in *Input, table *keyTable) string {
+	switch {
+	case in.KeyKnown && in.Key.Tier != "":
+		return in.Key.Tier
+	case table != nil:
+		return table.tier
+	}
+	return ""
+}
+
+func anyParameter(values []sqltext.Ref) bool {
+	for _, v := range values {
+		if v.Param >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// toOwner computes the bucket and sends the statement to its owner.
+func toOwner(in *Input, c candidate) Plan {
+	v := in.View
+	p := Plan{Tier: c.tier}
+	count, ok := v.buckets.Count(c.tier)
+	if !ok {
+		p.Reason, p.Detail = v.noBuckets(c.tier)
+		return noShard(in, p, c.tier)
+	}
+	var key bucket.Key
+	if c.params != nil {
+		p.Reason, p.Detail = hashParams(&key, in.Args, c.params, v.double)
+	} else {
+		p.Reason, p.Detail = hashOwn(&key, in, c.table, v.double)
+	}
+	if p.Reason != NoReason {
+		return noShard(in, p, c.tier)
+	}
+	p.Bucket, p.BucketKnown = key.Bucket(count), true
+	if p.ReplicasetUUID, ok = v.buckets.Lookup(c.tier, p.Bucket); !ok {
+		p.Reason, p.Detail = NoBucket, "no replicaset owns it by the current map"
+		return noShard(in, p, c.tier)
+	}
+	if r, ok := v.topology.Replicaset(p.ReplicasetUUID); ok {
+		p.Replicaset = r.Name
+		if in.Info.Class == sqltext.Read {
+			if role, any := v.readRole(); any || role == options.RoleReplica {
+				p.Kind, p.Role = Filter, role
+				return p
+			}
+		}
+		v.toLeader(&p, r)
+		return p
+	}
+	p.Reason = NoLeader
+	return p
+}
+
+// readRole is where the server would read: any node of the replicaset, or one of that role.
+func (v *View) readRole() (role options.InstanceRole, any bool) {
+	switch {
+	case v.cfg.InstanceRole == options.RoleReplica, v.cfg.ReadPreference == options.ReadPreferenceReplica:
+		return options.RoleReplica, false
+	case v.cfg.ReadPreference == options.ReadPreferenceAny && v.cfg.InstanceRole == options.RoleAny:
+		return options.RoleAny, true
+	}
+	return options.RoleLeader, false
+}
+
+// toLeader fills in the leader, or why it can't be used.
+func (v *View) toLeader(p *Plan, r *metadata.Replicaset) {
+	leader, ok := v.topology.Instance(r.LeaderUUID)
+	if r.LeaderUUID == "" || !ok {
+		p.Reason = NoLeader
+		if r.Switching {
+			p.Detail = "the replicaset is switching"
+		}
+		return
+	}
+	p.InstanceUUID, p.Instance = leader.UUID, leader.Name
+	switch why := v.excluded[leader.UUID]; why {
+	case metadata.Included:
+		p.Kind, p.Role = Leader, options.RoleLeader
+	case metadata.NotOnline:
+		p.Reason, p.Detail = NoLeader, why.String()
+	default:
+		p.Reason, p.Detail = RoleExcluded, why.String()
+	}
+}
+
+// noBuckets says why the tier's buckets aren't known.
+func (v *View) noBuckets(tier string) (Reason, string) {
+	if !v.anyBuckets {
+		return NoTopology, ""
+	}
+	return UnknownTier, tier
+}

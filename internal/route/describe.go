@@ -1,0 +1,99 @@
+package route
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/picodata/go-picodata/options"
+)
+
+// Describe says in one sentence's words where the statement may run and why. It names
+// instances, replicasets, tiers and buckets, and holds no value of the statement.
+func Describe(p Plan) string {
+	var b strings.Builder
+	switch p.Kind {
+	case Balance:
+		b.WriteString("any node, by the balancing policy")
+	case Leader:
+		fmt.Fprintf(&b, "%s, the leader of %s", either(p.Instance, p.InstanceUUID), either(p.Replicaset, p.ReplicasetUUID))
+	case Filter:
+		b.WriteString(describeFilter(&p))
+	case Learn:
+		b.WriteString("nowhere before a server was asked for the sharding key")
+	case NoShard:
+		b.WriteString("nowhere: no_shard_specified_behavior=fail")
+	case Invalid:
+		b.WriteString("nowhere: ")
+		b.WriteString(strings.TrimPrefix(fmt.Sprint(p.Err), "picodata: "))
+		return b.String()
+	}
+	switch {
+	case p.BucketKnown && p.Reason == NoReason:
+		fmt.Fprintf(&b, ", which owns bucket %d of tier %s", p.Bucket, p.Tier)
+	case p.ByShard:
+		fmt.Fprintf(&b, ", chosen by no_shard_specified_behavior=%s", shardWord(p.Shard))
+	}
+	if p.Hinted && p.Kind != Balance {
+		b.WriteString(", as the context asks")
+	}
+	if p.Reason != NoReason {
+		fmt.Fprintf(&b, ": %s (%s)", p.Reason.Words(), p.Reason)
+		if p.BucketKnown {
+			fmt.Fprintf(&b, "; bucket %d of tier %s", p.Bucket, p.Tier)
+			if p.ReplicasetUUID != "" && p.Kind == Balance {
+				fmt.Fprintf(&b, " lies in %s", either(p.Replicaset, p.ReplicasetUUID))
+			}
+		}
+	}
+	if p.Detail != "" {
+		b.WriteString("; ")
+		b.WriteString(p.Detail)
+	}
+	return b.String()
+}
+
+func describeFilter(p *Plan) string {
+	role := ""
+	switch p.Role {
+	case options.RoleLeader:
+		role = "leader"
+	case options.RoleReplica:
+		role = "replica"
+	}
+	switch {
+	case p.InstanceUUID != "":
+		s := either(p.Instance, p.InstanceUUID)
+		if role != "" {
+			s += " if it is a " + role
+		}
+		return s
+	case p.ReplicasetUUID != "" && role == "leader":
+		return "the leader of " + either(p.Replicaset, p.ReplicasetUUID)
+	case p.ReplicasetUUID != "" && role != "":
+		return "a replica of " + either(p.Replicaset, p.ReplicasetUUID)
+	case p.ReplicasetUUID != "":
+		return "a node of " + either(p.Replicaset, p.ReplicasetUUID)
+	case p.Tier != "" && role != "":
+		return "a " + role + " of tier " + p.Tier
+	case p.Tier != "":
+		return "a node of tier " + p.Tier
+	case role != "":
+		return "a " + role
+	}
+	return "any node"
+}
+
+func either(name, uuid string) string {
+	if name != "" {
+		return name
+	}
+	return strconv.Quote(uuid)
+}
+
+func shardWord(b options.NoShardBehavior) string {
+	if b == options.NoShardN {
+		return "shard_N"
+	}
+	return options.NoShard{Behavior: b}.String()
+}

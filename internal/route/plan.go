@@ -1,0 +1,129 @@
+package route
+
+import (
+	"database/sql/driver"
+	"time"
+
+	"github.com/picodata/go-picodata/internal/sqltext"
+	"github.com/picodata/go-picodata/metadata"
+	"github.com/picodata/go-picodata/options"
+)
+
+// Kind is what a Plan asks of whoever leases a connection.
+type Kind uint8
+
+// Kinds.
+const (
+	// Balance: any node, by the balancing policy.
+	Balance Kind = iota
+	// Leader: the instance InstanceUUID, which leads the replicaset of the statement's bucket; by
+	// the policy if it can't take a connection within routing_acquire_timeout.
+	Leader
+	// Filter: a node that meets all of InstanceUUID, ReplicasetUUID, Tier and Role that are set.
+	// With Strict no other node will do; without it the policy follows.
+	Filter
+	// Learn: nothing may run before the text's sharding key was asked for with a Parse alone.
+	// Decide again then, with Input.KeyKnown or, if no notice came, Input.KeyAsked.
+	Learn
+	// NoShard: no_shard_specified_behavior=fail. Nothing may run.
+	NoShard
+	// Invalid: a hint or setting that can't be met whatever happens; Err says what. Nothing may run.
+	Invalid
+)
+
+var kindNames = [...]string{"balance", "leader", "filter", "learn", "no shard", "invalid"}
+
+// String is the kind's name.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "unknown"
+}
+
+// Plan is where a statement may run, and why. It is a plain value.
+type Plan struct {
+	Kind Kind
+	// Strict: only nodes that meet the filter, see Filter.
+	Strict bool
+	// BucketKnown: Tier and Bucket are the statement's.
+	BucketKnown bool
+	// Hinted: the caller's context decided.
+	Hinted bool
+	// Role is wanted of the node in addition; RoleAny: no matter.
+	Role options.InstanceRole
+
+	Tier           string
+	Bucket         uint64 // from 1; valid with BucketKnown
+	ReplicasetUUID string
+	Replicaset     string // its name, where it is known
+	InstanceUUID   string
+	Instance       string // its name, where it is known
+
+	// Shard is the behaviour of no_shard_specified_behavior that chose the replicaset, and
+	// ByShard that one did.
+	Shard   options.NoShardBehavior
+	ByShard bool
+
+	// Reason says why a statement that could have been routed isn't; Detail adds words.
+	Reason Reason
+	Detail string
+	Err    error // of Invalid
+}
+
+// Routed reports whether the statement goes to its key's replicaset without having been told to.
+func (p *Plan) Routed() bool {
+	return !p.Hinted && p.BucketKnown && (p.Kind == Leader || p.Kind == Filter)
+}
+
+// Counter is the name under which the decision is counted: a Reason, "routed", "hint", the
+// no-shard behaviour that chose, or "balance".
+func (p *Plan) Counter() string {
+	switch {
+	case p.Hinted && p.Reason == NoReason:
+		return "hint"
+	case p.Routed():
+		return "routed"
+	case p.Reason != NoReason:
+		return string(p.Reason)
+	case p.ByShard:
+		return shardWord(p.Shard)
+	}
+	return "balance"
+}
+
+// Hint is what the caller's context asks for. The zero Hint asks for nothing.
+type Hint struct {
+	Instance   string // name or uuid
+	Replicaset string // name or uuid
+	Tier       string // with Bucket or Key: whose; "" = the default tier
+	Role       options.InstanceRole
+	Bucket     uint64 // with BucketSet
+	BucketSet  bool
+	Key        []any // with KeySet: the sharding key's values, in its order
+	KeySet     bool
+}
+
+func (h *Hint) empty() bool {
+	return h.Instance == "" && h.Replicaset == "" && h.Tier == "" && h.Role == options.RoleAny && !h.BucketSet && !h.KeySet
+}
+
+// Input is everything a decision needs. Only View and Info must be given.
+type Input struct {
+	View *View
+	Info *sqltext.Info
+	Args []driver.NamedValue // as they will be sent
+	Hint *Hint               // nil: none
+
+	// Key is what a server's notice said of the text; valid with KeyKnown.
+	Key      metadata.KeyMeta
+	KeyKnown bool
+	// KeyAsked: the text was parsed with the notice asked for, and none came.
+	KeyAsked bool
+
+	// Random is a uniformly random number, for no_shard_specified_behavior=random and random_healthy.
+	Random uint64
+	// Health and Now are for random_healthy. Without Health it is random.
+	Health *Health
+	Now    time.Time
+}

@@ -1,0 +1,166 @@
+package route
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/picodata/go-picodata/internal/bucket"
+	"github.com/picodata/go-picodata/metadata"
+	"github.com/picodata/go-picodata/options"
+)
+
+// View is what routing needs of one state of the cluster, worked out once: make a new one when
+// the topology, the bucket map or the tables change. It is immutable and safe for concurrent use.
+type View struct {
+	cfg      *options.Config
+	topology *metadata.Topology
+	buckets  *metadata.BucketMap
+	tables   *Tables
+	double   bucket.DoubleRule
+	// anyBuckets: the map knows some tier.
+	anyBuckets bool
+	// defaultTier is meant where no tier is named.
+	defaultTier string
+	// excluded: instances that the policy leaves out.
+	excluded map[string]metadata.Exclusion
+	shards   []Shard            // all that hold data, by tier and name
+	byTier   map[string][]Shard // parts of shards
+}
+
+// Shard is a replicaset that holds, or may hold, sharded data.
+type Shard struct {
+	UUID string
+	Name string
+	Tier string
+	// Usable: a node of it is in the node set.
+	Usable bool
+}
+
+// NewView makes a View. Only cfg must be given; it isn't changed and must not be.
+func NewView(cfg *options.Config, topology *metadata.Topology, buckets *metadata.BucketMap, tables *Tables) *View {
+	v := &View{cfg: cfg, topology: topology, buckets: buckets, tables: tables, byTier: map[string][]Shard{}}
+	v.anyBuckets = len(buckets.Tiers()) > 0
+	if topology == nil {
+		return v
+	}
+	v.double = doubleRule(topology)
+	v.defaultTier = defaultTier(topology)
+	v.excluded = map[string]metadata.Exclusion{}
+	usable := map[string]bool{}
+	for _, node := range metadata.Select(cfg, topology) {
+		if node.Instance == nil {
+			continue
+		}
+		if node.Excluded == metadata.Included {
+			usable[node.Instance.ReplicasetUUID] = true
+		} else {
+			v.excluded[node.ID] = node.Excluded
+		}
+	}
+	v.addShards(usable)
+	return v
+}
+
+// addShards lists the replicasets of tiers that have buckets, by tier and name. Where the
+// user may not read _pico_replicaset the instances say which there are.
+func (v *View) addShards(usable map[string]bool) {
+	seen := map[string]bool{}
+	add := func(uuid, name, tier string) {
+		if uuid == "" || seen[uuid] {
+			return
+		}
+		seen[uuid] = true
+		if t, ok := v.topology.Tier(tier); ok && t.BucketsKnown && t.BucketCount == 0 {
+			return
+		}
+		v.shards = append(v.shards, Shard{UUID: uuid, Name: name, Tier: tier, Usable: usable[uuid]})
+	}
+	for i := range v.topology.Replicasets {
+		r := &v.topology.Replicasets[i]
+		if r.State == "expelled" {
+			seen[r.UUID] = true
+			continue
+		}
+		add(r.UUID, r.Name, r.Tier)
+	}
+	for i := range v.topology.Instances {
+		if in := &v.topology.Instances[i]; in.State != metadata.Expelled {
+			add(in.ReplicasetUUID, in.ReplicasetName, in.Tier)
+		}
+	}
+	slices.SortFunc(v.shards, func(a, b Shard) int {
+		return cmp.Or(cmp.Compare(a.Tier, b.Tier), compareNatural(a.Name, b.Name), cmp.Compare(a.UUID, b.UUID))
+	})
+	for from := 0; from < len(v.shards); {
+		to := from
+		for to < len(v.shards) && v.shards[to].Tier == v.shards[from].Tier {
+			to++
+		}
+		v.byTier[v.shards[from].Tier] = v.shards[from:to:to]
+		from = to
+	}
+}
+
+// Shards are the replicasets of the tier in the order in which shard_N counts them: by name,
+// numbers in it as numbers, so that default_2 comes before default_10.
+func (v *View) Shards(tier string) []Shard {
+	if v == nil {
+		return nil
+	}
+	return v.byTier[tier]
+}
+
+// DefaultTier is the tier that a hint without a tier means; "" if it isn't known.
+func (v *View) DefaultTier() string {
+	if v == nil {
+		return ""
+	}
+	return v.defaultTier
+}
+
+// Topology is the snapshot that the view was made of; nil if there is none yet.
+func (v *View) Topology() *metadata.Topology {
+	if v == nil {
+		return nil
+	}
+	return v.topology
+}
+
+// doubleRule is the rule of all instances that are Online. While a cluster is upgraded they
+// may differ, and the rule is that of whoever computes the bucket: unknown then.
+func doubleRule(t *metadata.Topology) bucket.DoubleRule {
+	rule := bucket.DoubleUnknown
+	for i := range t.Instances {
+		in := &t.Instances[i]
+		if in.State != metadata.Online {
+			continue
+		}
+		version, ok := metadata.ParseVersion(in.Version)
+		if !ok {
+			return bucket.DoubleUnknown
+		}
+		r := bucket.RuleOf(version.Major, version.Minor)
+		if rule != bucket.DoubleUnknown && r != rule {
+			return bucket.DoubleUnknown
+		}
+		rule = r
+	}
+	return rule
+}
+
+// defaultTier is the one that says so, the only one, or the one of that name.
+func defaultTier(t *metadata.Topology) string {
+	named := ""
+	for i := range t.Tiers {
+		if t.Tiers[i].IsDefault {
+			return t.Tiers[i].Name
+		}
+		if t.Tiers[i].Name == "default" {
+			named = "default"
+		}
+	}
+	if len(t.Tiers) == 1 {
+		return t.Tiers[0].Name
+	}
+	return named
+}
