@@ -74,7 +74,7 @@ func (s *session) authenticate() bool {
 	}
 	ok, detail := false, ""
 	switch {
-	case !known && s.version.AtLeast(26, 1):
+	case !known && knowsScram(s.version):
 		ok = s.scram(account, false) // an exchange that can't succeed hides who exists
 	case !known:
 	case account.Method == "md5":

@@ -22,6 +22,9 @@ type Config struct {
 	Users []User
 	// Network is TCP (default) or Memory.
 	Network Network
+	// BasePort, if set, is the port of the first instance; the next ones follow. Default: free ports below the
+	// ephemeral ones. TCP only.
+	BasePort int
 	// TLS is TLSOff (default), TLSOn or TLSMutual.
 	TLS TLSMode
 	// Clock is the cluster's time; default the system's.

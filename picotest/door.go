@@ -73,6 +73,9 @@ func (c *Cluster) listen(addr, name string) (net.Listener, error) {
 			}
 		}
 	}
+	if addr == "" && c.cfg.BasePort != 0 {
+		addr = fmt.Sprintf("127.0.0.1:%d", c.cfg.BasePort+int(c.nextRaftID)-1)
+	}
 	if addr != "" {
 		return net.Listen("tcp", addr)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -93,6 +94,9 @@ func (s *session) bind(m *pgproto3.Bind) bool {
 		return s.fail("XX000", fmt.Sprintf("Couldn't find statement '%s'.", m.PreparedStatement))
 	}
 	if s.opts.invalidation && st.stmt.Stale() {
+		if table := s.c.node.c.missing(st.stmt); table != "" {
+			return s.fail("XX000", "sbroad: space metadata for table: "+table+" not found")
+		}
 		return s.fail("42999", fmt.Sprintf("prepared statement %s has been invalidated", m.PreparedStatement))
 	}
 	want := len(st.stmt.Params())
@@ -118,6 +122,17 @@ func (s *session) bind(m *pgproto3.Bind) bool {
 	s.portals[m.DestinationPortal] = &portal{st: st, args: args, formats: results}
 	s.send(&pgproto3.BindComplete{})
 	return true
+}
+
+// missing returns the first of a statement's tables that was dropped since, "" if all are there.
+func (c *Cluster) missing(stmt engine.StmtAPI) string {
+	for _, table := range stmt.Tables() {
+		text := `select 1 from "` + strings.ReplaceAll(table, `"`, `""`) + `"`
+		if _, bad := c.prepare(engine.Session{User: "admin", Version: c.version}, text, nil); bad != nil {
+			return table
+		}
+	}
+	return ""
 }
 
 // spreadFormats makes one format code per item: none means text for all, one is meant for all.
