@@ -62,6 +62,9 @@ func (c *chooser) choose(v *NodeView) Exclusion {
 		v.Alternates = nil
 	}
 	c.owner[v.Address] = v.ID
+	for _, a := range v.Alternates {
+		c.owner[a] = v.ID
+	}
 	return Included
 }
 
@@ -84,4 +87,24 @@ func (c *chooser) refusal(v *NodeView, address string) Exclusion {
 		return NetworkRefused
 	}
 	return Included
+}
+
+// appendSeeds adds the nodes of the DSN that stand for themselves.
+func (c *chooser) appendSeeds(views []NodeView) []NodeView {
+	topo := c.topo
+	for i, s := range topo.Seeds {
+		if _, ok := topo.Instance(s.InstanceUUID); ok {
+			continue
+		}
+		if _, taken := c.owner[s.Address]; taken {
+			continue // an instance has it
+		}
+		if slices.ContainsFunc(topo.Seeds[:i], func(o Seed) bool {
+			return o.Address == s.Address || o.InstanceUUID != "" && o.InstanceUUID == s.InstanceUUID
+		}) {
+			continue // the same node twice
+		}
+		views = append(views, NodeView{ID: SeedID(s.Address), Address: s.Address, Excluded: roleExclusion(c.cfg, RoleUnknown)})
+	}
+	return views
 }

@@ -98,7 +98,7 @@ func AppendNodes(views []NodeView, cfg *options.Config, topo *Topology) []NodeVi
 		views = append(views, v)
 	}
 	if topo.Static || cfg.Mode == options.Bootstrap && !cfg.Topology {
-		views = appendSeeds(views, cfg, topo)
+		views = c.appendSeeds(views)
 	}
 	return views
 }
@@ -125,24 +125,6 @@ func roleExclusion(cfg *options.Config, role Role) Exclusion {
 	default:
 		return Included
 	}
-}
-
-// appendSeeds adds the nodes of the DSN that stand for themselves.
-func appendSeeds(views []NodeView, cfg *options.Config, topo *Topology) []NodeView {
-	for i, s := range topo.Seeds {
-		if !topo.Static {
-			if _, ok := topo.Instance(s.InstanceUUID); ok {
-				continue
-			}
-		}
-		if slices.ContainsFunc(topo.Seeds[:i], func(o Seed) bool {
-			return o.Address == s.Address || o.InstanceUUID != "" && o.InstanceUUID == s.InstanceUUID
-		}) {
-			continue // the same node twice
-		}
-		views = append(views, NodeView{ID: SeedID(s.Address), Address: s.Address, Excluded: roleExclusion(cfg, RoleUnknown)})
-	}
-	return views
 }
 
 // tierAllowed applies allowed_tiers and forbidden_tiers.
