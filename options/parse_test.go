@@ -111,8 +111,7 @@ func TestEveryKeyIsReadAndFormatted(t *testing.T) {
 func sameConfig(a, b *Config) bool {
 	a, b = a.Clone(), b.Clone()
 	for _, c := range []*Config{a, b} {
-		c.origin.roleAt, c.origin.optionsAt = "", ""
-		c.origin.readPreference.at, c.origin.forward.at = "", ""
+		c.origin = origin{roleGiven: c.origin.roleGiven}
 	}
 	return reflect.DeepEqual(a, b)
 }

@@ -87,7 +87,7 @@ func parseServerOptions(text string) (settings []Setting, fault string) {
 // settingsFault says what is wrong with a list of settings, "" if nothing.
 func settingsFault(settings []Setting) string {
 	for i, s := range settings {
-		if s.Name == "" || strings.ContainsAny(s.Name, " \t\r\n,=") || !cleanText(s.Name) {
+		if s.Name == "" || s.Name[0] == '-' || strings.ContainsAny(s.Name, " \t\r\n,=") || !cleanText(s.Name) {
 			return fmt.Sprintf("item %d: a name is one word, and no spaces stand around commas", i+1)
 		}
 		known := serverSettings[s.Name]
