@@ -87,16 +87,23 @@ type storageOption struct {
 	table bool
 }
 
-func oneOf(words ...string) func(p *parser, out *string) bool {
-	return func(p *parser, out *string) bool {
-		for _, w := range words {
-			if p.word(w) {
-				*out = w
-				return true
-			}
-		}
-		return false
-	}
+// distance matches the two distances of an rtree index.
+func (p *parser) distance(out *string) bool {
+	start := p.pos
+	ok := p.first(
+		func() bool { return p.try(rEuclid, inherit, func() bool { return p.word("euclid") }) },
+		func() bool { return p.try(rManhattan, inherit, func() bool { return p.word("manhattan") }) },
+	)
+	*out = p.sql[start:p.pos]
+	return ok
+}
+
+// boolean matches true and false.
+func (p *parser) boolean(out *string) bool {
+	start := p.pos
+	ok := p.first(p.bTrue, p.bFalse)
+	*out = p.sql[start:p.pos]
+	return ok
 }
 
 var storageOptions = [...]storageOption{
@@ -107,8 +114,8 @@ var storageOptions = [...]storageOption{
 	{rRunSizeRatio, "run_size_ratio", (*parser).decimal, true},
 	{rCompressionLevel, "compression_level", (*parser).signed, true},
 	{rDimension, "dimension", (*parser).unsigned, false},
-	{rDistance, "distance", oneOf("euclid", "manhattan"), false},
-	{rHint, "hint", oneOf("true", "false"), false},
+	{rDistance, "distance", (*parser).distance, false},
+	{rHint, "hint", (*parser).boolean, false},
 }
 
 func (p *parser) indexOptions(out *[]TableOption) bool {

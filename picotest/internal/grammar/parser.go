@@ -1,9 +1,6 @@
 package grammar
 
-import (
-	"strings"
-	"unicode/utf8"
-)
+import "strings"
 
 // mode says how blanks are read and whether failures are noted. The rules of the
 // server's grammar inherit it from the rule that uses them unless they set it.
@@ -42,7 +39,8 @@ type parser struct {
 
 // memo remembers what an expression at a place was, since the rules try the same
 // expression under several heads (a function call, a window call, a row …) and
-// would take exponential time for nested ones. end is -1 for none.
+// would take exponential time for nested ones. The place is all it depends on, for
+// an expression sets its own mode. end is -1 for none.
 type memo struct {
 	expr Expr
 	end  int
@@ -231,16 +229,6 @@ func (p *parser) spacedList(item func() bool) bool {
 	return item() && p.skip() && p.many(func() bool {
 		return p.skip() && p.sym(",") && p.skip() && item()
 	}) && p.skip()
-}
-
-// anyRune matches any one character.
-func (p *parser) anyRune() bool {
-	if p.pos >= len(p.sql) {
-		return false
-	}
-	_, n := utf8.DecodeRuneInString(p.sql[p.pos:])
-	p.pos += n
-	return true
 }
 
 // end matches semicolons and the end of the text.

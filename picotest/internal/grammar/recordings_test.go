@@ -132,6 +132,11 @@ func transcript(t testing.TB, file string) []recorded {
 			all = append(all, recorded{version: V256, source: filepath.Base(file), sql: m[1]})
 			continue
 		}
+		// A parameter type that isn't supported is refused before the text is read.
+		if strings.Contains(line, "feature is not supported") && len(all) > 0 {
+			all = all[:len(all)-1]
+			continue
+		}
 		m = parseError.FindStringSubmatch(strings.TrimSpace(line))
 		if m == nil {
 			continue

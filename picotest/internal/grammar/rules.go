@@ -148,6 +148,8 @@ const (
 	rIndexOptionParam
 	rDimension
 	rDistance
+	rEuclid
+	rManhattan
 	rHint
 	rBloomFpr
 	rPageSize
@@ -172,6 +174,14 @@ const (
 	rSetTransactionSubRule
 	rSetSessionCharacteristics
 	rTransactionMode
+	rIsolationLevel
+	rSerializable
+	rRepeatableRead
+	rReadCommited
+	rReadUncommited
+	rReadWrite
+	rReadOnly
+	rDeferrable
 	rTransactionSnapshot
 	rAlterSystem
 	rAlterSystemReset

@@ -132,17 +132,29 @@ func (p *parser) setTransaction(out *Statement) bool {
 
 // transactionMode matches one mode. The server's grammar writes commited with one t.
 func (p *parser) transactionMode() bool {
+	one := func(r rule, words ...string) func() bool {
+		return func() bool { return p.try(r, tight, func() bool { return p.words(words...) }) }
+	}
 	return p.try(rTransactionMode, inherit, func() bool {
-		for _, m := range [...][]string{
-			{"isolation", "level", "serializable"}, {"isolation", "level", "repeatable", "read"},
-			{"isolation", "level", "read", "commited"}, {"isolation", "level", "read", "uncommited"},
-			{"read", "write"}, {"read", "only"}, {"not", "deferrable"}, {"deferrable"},
-		} {
-			if p.maybe(func() bool { return p.words(m...) }) {
-				return true
-			}
-		}
-		return false
+		return p.first(
+			func() bool {
+				return p.try(rIsolationLevel, tight, func() bool {
+					return p.words("isolation", "level") && p.w() && p.first(
+						one(rSerializable, "serializable"),
+						one(rRepeatableRead, "repeatable", "read"),
+						one(rReadCommited, "read", "commited"),
+						one(rReadUncommited, "read", "uncommited"),
+					)
+				})
+			},
+			one(rReadWrite, "read", "write"),
+			one(rReadOnly, "read", "only"),
+			func() bool {
+				return p.try(rDeferrable, tight, func() bool {
+					return p.opt(func() bool { return p.not() && p.w() }) && p.word("deferrable")
+				})
+			},
+		)
 	})
 }
 
