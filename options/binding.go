@@ -146,7 +146,7 @@ func parseBool(text string) (value, ok bool) {
 // bindEnum is for an enum with its table of texts.
 func bindEnum[T ~uint8](field func(*Config) *T, names []string, parse func(string) (T, error)) binding {
 	return binding{
-		kind:    "word",
+		kind:    "choice",
 		allowed: alternatives(names),
 		set: func(c *Config, text string) bool {
 			v, err := parse(text)

@@ -22,7 +22,7 @@ func statementKeys() []key {
 		{Key: Key{Name: "no_shard_specified_behavior", Go: "NoShard", Group: groupRouting,
 			Cost: "fail: one Parse alone, once per unknown text",
 			Doc:  "What happens to a statement that is bound to a shard which isn't known: the balancing policy; a replicaset at random; the same, favouring those without recent errors; the N-th replicaset of the tier by name, from 0; or ErrNoShard before anything runs."},
-			binding: binding{kind: "word", allowed: "balance, random, random_healthy, shard_N or fail",
+			binding: binding{kind: "choice", allowed: "balance, random, random_healthy, shard_N or fail",
 				set: func(c *Config, text string) (ok bool) {
 					v, err := ParseNoShard(text)
 					c.NoShard = v

@@ -63,7 +63,7 @@ func withOK(b binding, allowed string, ok func(*Config) bool) binding {
 
 // bindTLSVersion is for a TLS version or nothing.
 func bindTLSVersion(field func(*Config) *string) binding {
-	return withOK(withKind(bindText(field), "word"), alternatives(tlsVersions[:]),
+	return withOK(withKind(bindText(field), "choice"), alternatives(tlsVersions[:]),
 		func(c *Config) bool { return *field(c) == "" || tlsVersion(*field(c)) >= 0 })
 }
 
