@@ -47,6 +47,7 @@ type Cluster struct {
 	uuids       *mrand.Rand // nil: random ones
 	timers      map[*timer]struct{}
 	users       map[string]User
+	changed     chan struct{} // closed and renewed whenever something is published
 }
 
 // Start starts a cluster and returns when every node answers. With a test, Close is
@@ -85,6 +86,7 @@ func New(cfg Config) (*Cluster, error) {
 		closing: make(chan struct{}),
 		timers:  make(map[*timer]struct{}),
 		users:   make(map[string]User),
+		changed: make(chan struct{}),
 	}
 	c.record.init(cfg.Statements)
 	c.hanging.init()

@@ -310,6 +310,31 @@ func (c *Cluster) anyNode() *Node {
 	return nil
 }
 
+// WaitState returns when the named instance's state in _pico_instance is the given one: Online, Offline, Expelled.
+func (c *Cluster) WaitState(ctx context.Context, instance, state string) error {
+	return c.Until(ctx, instance+" is "+state, func() bool { return c.Node(instance).State() == state })
+}
+
+// WaitLeader returns when the named instance leads its replicaset.
+func (c *Cluster) WaitLeader(ctx context.Context, instance string) error {
+	return c.Until(ctx, instance+" leads", func() bool { return c.Node(instance).IsLeader() })
+}
+
+// Until returns when a condition about the topology holds; it looks at every change. what completes the error's "waiting until …".
+func (c *Cluster) Until(ctx context.Context, what string, holds func() bool) error {
+	for {
+		c.mu.Lock()
+		changed := c.changed
+		c.mu.Unlock()
+		if holds() {
+			return nil
+		}
+		if err := c.wait(ctx, changed, what); err != nil {
+			return err
+		}
+	}
+}
+
 // wait waits for ch, the context or the end of the cluster.
 func (c *Cluster) wait(ctx context.Context, ch <-chan struct{}, what string) error {
 	select {

@@ -105,16 +105,21 @@ func (rs *replicaset) cancelLocked() {
 }
 
 // promoteLocked makes a member the leader. Planned: it has everything the old one had. Unplanned: what
-// it hadn't copied yet is lost.
+// it hadn't copied yet is lost, for the others too.
 func (c *Cluster) promoteLocked(rs *replicaset, to *Node, planned bool) {
 	old := rs.master
-	if planned {
-		c.eng.Resync(rs.uuid, to.name, old.name)
-	} else {
-		c.eng.Resync(rs.uuid, to.name, to.name)
+	if to.lagging {
+		if !planned {
+			c.eng.Resync(rs.uuid, to.name, to.name)
+			for _, m := range rs.members {
+				if m != to && m.current != expelled {
+					c.eng.Resync(rs.uuid, m.name, to.name)
+				}
+			}
+		}
+		to.lagging = false
+		c.eng.SetLag(rs.uuid, to.name, false)
 	}
-	to.lagging = false
-	c.eng.SetLag(rs.uuid, to.name, false)
 	rs.master, rs.target = to, to
 	rs.masterChanges++
 	rs.config++
@@ -125,11 +130,6 @@ func (c *Cluster) promoteLocked(rs *replicaset, to *Node, planned bool) {
 		c.eng.ForgetUnlogged(old.name)
 	}
 	to.readOnly.Store(false)
-	for _, m := range rs.members {
-		if m != to && m.current == online && m.process != gone && !m.lagging {
-			c.eng.Resync(rs.uuid, m.name, to.name)
-		}
-	}
 }
 
 // Lag makes the instance's copy stop following its leader (true) or catch up and follow (false). Reads

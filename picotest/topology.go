@@ -178,6 +178,8 @@ func (c *Cluster) publishLocked() {
 		}
 		n.picture.Store(own)
 	}
+	close(c.changed)
+	c.changed = make(chan struct{})
 }
 
 // pictureLocked makes the rows of the system tables.
