@@ -73,11 +73,12 @@ type Plan struct {
 
 // Routed reports whether the statement goes to its key's replicaset without having been told to.
 func (p *Plan) Routed() bool {
-	return !p.Hinted && p.BucketKnown && (p.Kind == Leader || p.Kind == Filter)
+	return !p.Hinted && p.BucketKnown && p.Reason == NoReason && (p.Kind == Leader || p.Kind == Filter)
 }
 
 // Counter is the name under which the decision is counted: a Reason, "routed", "hint", the
-// no-shard behaviour that chose, or "balance".
+// no-shard behaviour that chose where there is no reason, or "balance". Who leases sets Reason to
+// LeaderEjected or LeaderBusy first, if the leader couldn't be had.
 func (p *Plan) Counter() string {
 	switch {
 	case p.Hinted && p.Reason == NoReason:
