@@ -28,7 +28,9 @@ func (n *Node) Stop() <-chan struct{} {
 	n.offlineTimer.stopLocked()
 	n.process = stopping
 	n.leaveLocked("shutdown")
-	n.strands = n.strandReads
+	if n.strandReads {
+		n.back = make(chan struct{})
+	}
 	n.windowTimer = c.afterLocked(c.scaled(c.cfg.StopWindow), n.exitLocked)
 	return n.down
 }
@@ -127,7 +129,6 @@ func (n *Node) Start() <-chan struct{} {
 	n.storage.clear()
 	n.logins.reset()
 	c.eng.ForgetUnlogged(n.name)
-	n.strands = false
 	n.reopenLocked()
 	if c.cfg.StartWindow >= 0 {
 		n.windowTimer = c.afterLocked(c.scaled(c.cfg.StartWindow), n.joinLocked)
@@ -153,9 +154,11 @@ func (n *Node) joinLocked() {
 	n.incarnation++
 	n.targetIncarn = n.incarnation
 	n.backLocked("wakeup")
-	if up := n.up; up != nil {
-		close(up)
-		n.up = nil
+	close(n.up)
+	n.up = nil
+	if n.back != nil {
+		close(n.back)
+		n.back = nil
 	}
 }
 

@@ -45,8 +45,8 @@ type Node struct {
 	lagging       bool // its copy doesn't follow the leader
 	pinnedCatalog bool // its system tables stand still
 	pinnedRouter  map[string][]engine.BucketRange
-	strandReads   bool // planned stops strand reads
-	strands       bool // it left so, and reads sent to it don't come back
+	strandReads   bool          // planned stops strand reads
+	back          chan struct{} // it left so: closed when it is Online again
 
 	frozen gate
 	delay  atomic.Int64  // nanoseconds per flight

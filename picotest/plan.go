@@ -15,7 +15,8 @@ type plan struct {
 	// wait is not nil when an instance that is needed doesn't answer. It is closed when that changes; never, if the statement
 	// will not wake.
 	wait      <-chan struct{}
-	limitText string // what the server says when its own limit ends the wait
+	limitText string        // what the server says when its own limit ends the wait
+	woken     *engine.Error // how the statement ends after the wait; nil: it is planned anew
 }
 
 // never is what a statement waits for that doesn't wake.
@@ -89,6 +90,10 @@ func (c *Cluster) planSharded(node *Node, stmt engine.StmtAPI, o engine.Options,
 		preference = "leader"
 	}
 	for _, rs := range route.owners {
+		if back := rs.strandingLocked(node); back != nil && !write {
+			p.wait, p.woken = back, &engine.Error{Code: "XX000", Message: strandedText(rs.uuid)}
+			return p, nil
+		}
 		n, wait := c.serverLocked(node, rs, preference)
 		if wait != nil {
 			p.wait = wait
@@ -226,6 +231,16 @@ func (rs *replicaset) deadReplicaLocked() bool {
 		}
 	}
 	return false
+}
+
+// strandingLocked is not nil while a member is leaving that strands reads: closed when it is back.
+func (rs *replicaset) strandingLocked(from *Node) <-chan struct{} {
+	for _, n := range rs.members {
+		if n != from && n.process == stopping && n.back != nil {
+			return n.back
+		}
+	}
+	return nil
 }
 
 // usable returns n, or what to wait for if n doesn't answer: a frozen one may thaw, a dead one is waited for in vain.

@@ -111,6 +111,9 @@ func (s *session) runOnce(stmt engine.StmtAPI, args []engine.Value, st *Statemen
 			if over {
 				return nil, bad
 			}
+			if p.woken != nil {
+				return nil, p.woken
+			}
 			continue // whom it waited for answers again
 		}
 		st.Hops = p.hops

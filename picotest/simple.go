@@ -149,7 +149,10 @@ func (s *session) obey(o outcome, keep bool) bool {
 		s.c.out = nil
 		s.c.cut(o.how)
 		if o.how == cutHang {
-			<-s.c.done
+			select {
+			case <-s.c.done:
+			case <-s.c.in.over: // the client has had enough
+			}
 		}
 		return false
 	}

@@ -2,6 +2,7 @@ package picotest
 
 import (
 	"encoding/binary"
+	"io"
 	"strconv"
 	"strings"
 
@@ -89,7 +90,7 @@ func (s *session) letIn() bool {
 	case o.cut:
 		s.c.cut(o.how)
 		if o.how == cutHang {
-			<-s.c.done
+			_, _ = io.Copy(io.Discard, s.c.transport()) // until the client has had enough
 		}
 		return false
 	case o.answer != nil:

@@ -18,9 +18,3 @@ func readOnlyText(uuid string) string {
 func strandedText(uuid string) string {
 	return onReplicaset(uuid, `Object is outdated after module reload\/reconfigure. Use new instance.`)
 }
-
-// noRouterText is what an instance answers for a moment after it came back.
-func noRouterText(uuid, tier string) string {
-	return onReplicaset(uuid, `Failed to execute '.proc_sql_execute': sbroad: invalid box: box error: ProcLua: `+
-		`[string \"src\/vshard_helpers.lua\"]:6: no router found for tier '`+tier+`'`)
-}
