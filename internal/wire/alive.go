@@ -28,18 +28,14 @@ func (c *Conn) Alive() bool {
 // look takes in what has arrived on an idle connection.
 func (g *guard) look() error {
 	n, err := g.sock.look()
-	if n == 0 && err == nil && len(g.sock.kept) == 0 {
+	if n == 0 && err == nil && g.v == g.w {
 		return nil
 	}
 	// Bytes that came before the end may say why.
-	for len(g.sock.kept) > 0 || n > 0 {
-		n = 0
-		if rerr := g.take(); rerr != nil {
-			return rerr
+	for first := true; first || len(g.sock.kept) > 0; first = false {
+		if terr := g.take(); terr != nil {
+			return terr
 		}
-	}
-	if err != nil && g.fatal != nil {
-		return g.fatal
 	}
 	return err
 }
@@ -49,15 +45,19 @@ func (g *guard) take() error {
 	g.sock.noBlock = true
 	err := g.fill(frameHeader)
 	g.sock.noBlock = false
-	if g.err != nil {
-		if errors.Is(err, errNothing) {
-			g.err, err = nil, nil
-		} else {
+	if errors.Is(err, errNothing) {
+		g.err = nil
+	} else if err != nil {
+		return err
+	}
+	for {
+		need, err := g.scan()
+		if err != nil {
 			return err
 		}
-	}
-	if _, err := g.scan(); err != nil {
-		return err
+		if need > 0 || g.r < g.v {
+			break
+		}
 	}
 	if g.r < g.v {
 		return errors.New("the server sent an answer to nothing")

@@ -186,7 +186,6 @@ func (c *Conn) login(config pq.Config) (err error) {
 		return errors.New("lib/pq's connection lacks a method that the driver needs")
 	}
 	c.pq = pc
-	c.g.login = false
 	return nil
 }
 

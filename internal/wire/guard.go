@@ -111,6 +111,9 @@ func (g *guard) Read(p []byte) (int, error) {
 			return 0, g.err
 		}
 		need, err := g.scan()
+		if g.r < g.v {
+			continue // what was good comes first
+		}
 		if err != nil {
 			return 0, g.fail(err)
 		}
@@ -246,6 +249,7 @@ func (g *guard) frame(typ byte, length uint32, body []byte) (passage, error) {
 		}
 		g.outstanding--
 		g.status = body[0]
+		g.login = false
 	case 'T':
 		oids, ok := rowDescription(body, g.oids[:0])
 		if !ok {

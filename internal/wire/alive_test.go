@@ -1,0 +1,196 @@
+package wire
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/picodata/go-picodata/options"
+)
+
+// until polls a condition that another end of a socket brings about.
+func until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !done() {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+		runtime.Gosched()
+	}
+}
+
+// idleConn gives a connection whose server does next once the client is logged in.
+func idleConn(t *testing.T, cfg *Config, next func(*peer)) (*Conn, <-chan struct{}) {
+	t.Helper()
+	s := newServer(t)
+	loggedIn, done := make(chan struct{}), make(chan struct{})
+	s.handle = func(p *peer) {
+		<-loggedIn
+		next(p)
+		close(done)
+		p.answer()
+	}
+	c, _ := s.dial(cfg)
+	close(loggedIn)
+	return c, done
+}
+
+// idle-conn-dead (1): the server hung up.
+func TestClosedConnectionIsFoundBeforeUse(t *testing.T) {
+	for name, end := range map[string]func(net.Conn){"FIN": func(c net.Conn) { c.Close() }, "RST": reset} {
+		t.Run(name, func(t *testing.T) {
+			c, done := idleConn(t, newConfig(), func(p *peer) { end(p.conn) })
+			<-done
+			until(t, "the end is seen", func() bool { return !c.Alive() })
+			if c.Usable() {
+				t.Fatal("usable")
+			}
+		})
+	}
+}
+
+// idle-conn-dead (2): the server said why before it hung up; the log has it.
+func TestReasonOfClosedConnectionIsLogged(t *testing.T) {
+	var mu sync.Mutex
+	var log bytes.Buffer
+	cfg := newConfig()
+	cfg.Options.Logger = slog.New(slog.NewTextHandler(lockedWriter{&mu, &log}, nil))
+	c, done := idleConn(t, cfg, func(p *peer) {
+		p.be.Send(&pgproto3.ErrorResponse{Severity: "FATAL", Code: "57P01", Message: "the administrator ends it"})
+		p.be.Flush()
+		p.conn.Close()
+	})
+	<-done
+	until(t, "the end is seen", func() bool { return !c.Alive() })
+	mu.Lock()
+	defer mu.Unlock()
+	if !strings.Contains(log.String(), "the administrator ends it") || !strings.Contains(log.String(), "node=i1") {
+		t.Fatalf("log: %s", log.String())
+	}
+}
+
+type lockedWriter struct {
+	mu *sync.Mutex
+	w  io.Writer
+}
+
+func (w lockedWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.w.Write(p)
+}
+
+// idle-conn-dead (3): what a server may say at any time is taken in, and nothing else changes.
+func TestNoticesOnIdleConnection(t *testing.T) {
+	notices := make(chan options.Notice, 10)
+	cfg := newConfig()
+	cfg.OnNotice = func(_ *Conn, n options.Notice) { notices <- n }
+	c, done := idleConn(t, cfg, func(p *peer) {
+		p.be.Send(&pgproto3.NoticeResponse{Severity: "NOTICE", Code: "00000", Message: "first"})
+		p.be.Send(&pgproto3.ParameterStatus{Name: "server_version", Value: "16.0"})
+		p.be.Send(&pgproto3.NoticeResponse{Severity: "NOTICE", Code: "00000", Message: strings.Repeat("x", 5000)})
+		p.be.Flush()
+	})
+	<-done
+	until(t, "both notices", func() bool {
+		if !c.Alive() {
+			t.Fatal("not alive")
+		}
+		return len(notices) == 2
+	})
+	if n := <-notices; n.Message != "first" || c.ServerVersion() != "16.0" {
+		t.Fatalf("%+v, %s", n, c.ServerVersion())
+	}
+	rows, err := c.Query(bg, "select $1", named(int64(4)))
+	if got := all(t, rows, err); got[0][0] != int64(4) {
+		t.Fatalf("rows: %v", got)
+	}
+}
+
+// A notice whose end hasn't arrived yet waits in the buffer.
+func TestHalfANoticeOnIdleConnection(t *testing.T) {
+	notices := make(chan options.Notice, 10)
+	cfg := newConfig()
+	cfg.OnNotice = func(_ *Conn, n options.Notice) { notices <- n }
+	whole := frame('N', "SNOTICE\x00C00000\x00Mwhole\x00\x00")
+	more := make(chan struct{})
+	c, done := idleConn(t, cfg, func(p *peer) {
+		io.WriteString(p.conn, whole[:9])
+		<-more
+		io.WriteString(p.conn, whole[9:])
+	})
+	for range 10 {
+		if !c.Alive() {
+			t.Fatal("half a notice isn't the end")
+		}
+	}
+	close(more)
+	<-done
+	rows, err := c.Query(bg, "select $1", named(int64(4)))
+	all(t, rows, err)
+	if n := <-notices; n.Message != "whole" {
+		t.Fatalf("%+v", n)
+	}
+}
+
+// An answer that nobody asked for makes the connection unusable.
+func TestAnswerToNothingOnIdleConnection(t *testing.T) {
+	c, done := idleConn(t, newConfig(), func(p *peer) { io.WriteString(p.conn, frame('C', "SELECT 1\x00")) })
+	<-done
+	until(t, "the stray answer is seen", func() bool { return !c.Alive() })
+}
+
+// A look at a healthy connection sends nothing and costs no allocation.
+func TestLookCostsNothing(t *testing.T) {
+	s := newServer(t)
+	c, p := s.dial(newConfig())
+	p.log()
+	if n := testing.AllocsPerRun(100, func() {
+		if !c.Alive() {
+			t.Fatal("not alive")
+		}
+	}); n != 0 {
+		t.Fatalf("%v allocations", n)
+	}
+	wantLog(t, p, "")
+}
+
+// A net.Conn that isn't a socket is looked at through what it offers, or briefly.
+func TestLookAtOtherConnections(t *testing.T) {
+	client, far := net.Pipe()
+	defer far.Close()
+	s := newSocket(client)
+	if n, err := s.look(); n != 0 || err != nil {
+		t.Fatalf("%d, %v", n, err)
+	}
+	go far.Write([]byte("x"))
+	until(t, "the byte is there", func() bool {
+		n, err := s.look()
+		return n == 1 && err == nil
+	})
+	var b [4]byte
+	if n, err := s.Read(b[:]); n != 1 || err != nil || b[0] != 'x' {
+		t.Fatalf("what a look reads is kept: %q, %v", b[:n], err)
+	}
+	far.Close()
+	if _, err := s.look(); err == nil {
+		t.Fatal("the peer is gone")
+	}
+	buffered := newSocket(bufferedConn{client})
+	if n, err := buffered.look(); n != 0 || err != nil {
+		t.Fatalf("Buffered said 0: %d, %v", n, err)
+	}
+}
+
+type bufferedConn struct{ net.Conn }
+
+func (bufferedConn) Buffered() int { return 0 }
