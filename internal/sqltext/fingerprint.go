@@ -6,7 +6,8 @@ import (
 )
 
 // Normalize writes a text so that statements which differ only in their values look the same,
-// and no value is left: literals and parameters become "?", lists of them "?…", comments go,
+// and no value is left: literals and parameters become "?", lists of them "?…", further rows
+// of VALUES are left out, comments go,
 // blanks are folded, unquoted words are in lower case. What follows an unterminated quote
 // is dropped, for it may be a value. It is fit for logs and errors.
 func Normalize(sql string) string {
@@ -25,7 +26,7 @@ func Normalize(sql string) string {
 			if list {
 				b.WriteByte(',')
 			}
-			return b.String()
+			return foldRows(b.String())
 		case t.kind == op && t.first == ';':
 			continue
 		case !operand && (opIs(t, '-') || opIs(t, '+')) && int(t.end) < len(sql) && digit(sql[t.end]):
@@ -58,6 +59,16 @@ func Normalize(sql string) string {
 		}
 		last = t
 	}
+}
+
+// foldRows leaves one of several rows of values that look alike.
+func foldRows(s string) string {
+	for _, row := range [...]string{"(?…)", "(?)"} {
+		for two := row + ", " + row; strings.Contains(s, two); {
+			s = strings.ReplaceAll(s, two, row)
+		}
+	}
+	return s
 }
 
 func isValue(t token) bool {

@@ -11,6 +11,8 @@ func TestNormalize(t *testing.T) {
 		{"select a, b\n from t -- x\n where id = $1;", "select a, b from t where id = ?"},
 		{"insert into t(a, b) values (1, 'secret')", "insert into t(a, b) values (?…)"},
 		{"insert into t (a,b) values ($1,$2)", "insert into t(a, b) values (?…)"},
+		{"insert into t values ($1, $2), ($3, $4), ($5, $6)", "insert into t values (?…)"},
+		{"insert into t values ($1), ($2), ($3) on conflict do nothing", "insert into t values (?) on conflict do nothing"},
 		{"select * from t where a in (1, -2, +3) and b = -4", "select * from t where a in (?…) and b = ?"},
 		{"select 1, a, 2", "select ?, a, ?"},
 		{`select "A b".c::int from t`, `select "A b".c::int from t`},
