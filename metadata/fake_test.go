@@ -12,24 +12,25 @@ import (
 
 // fakeCluster answers what a Source asks, by the text of the query. Nodes are reached by address.
 type fakeCluster struct {
-	mu          sync.Mutex
-	instances   []Instance
-	replicasets []Replicaset
-	tiers       []Tier
-	buckets     map[string]string // tier → what _pico_bucket() answers
-	tables      [][]any
-	denied      map[string]bool
-	down        map[string]bool // address → connection refused
-	hole        map[string]bool // address → nobody answers a dial
-	frozen      map[string]bool // address → queries hang
-	dialErr     error
-	at          map[string]string // further addresses (seeds) → instance uuid
-	conns       map[*fakeConn]bool
-	dials       []string
-	queries     []string
-	views       map[string]*fakeView // uuid → its own past, if it is cut off
-	busy        int
-	mostBusy    int
+	mu               sync.Mutex
+	instances        []Instance
+	replicasets      []Replicaset
+	tiers            []Tier
+	buckets          map[string]string // tier → what _pico_bucket() answers
+	tables           [][]any
+	noBucketFunction bool // the server is older than 25.5.1
+	denied           map[string]bool
+	down             map[string]bool // address → connection refused
+	hole             map[string]bool // address → nobody answers a dial
+	frozen           map[string]bool // address → queries hang
+	dialErr          error
+	at               map[string]string // further addresses (seeds) → instance uuid
+	conns            map[*fakeConn]bool
+	dials            []string
+	queries          []string
+	views            map[string]*fakeView // uuid → its own past, if it is cut off
+	busy             int
+	mostBusy         int
 }
 
 // fakeView is what a node that is cut off believes.
@@ -244,6 +245,9 @@ func (f *fakeConn) Query(ctx context.Context, sql string) (*Result, error) {
 		}
 		return res, nil
 	case strings.HasPrefix(sql, "SELECT _pico_bucket('"):
+		if c.noBucketFunction {
+			return nil, &fakeErr{"sbroad: SQL function _pico_bucket not found"}
+		}
 		tier := strings.TrimSuffix(strings.TrimPrefix(sql, "SELECT _pico_bucket('"), "')")
 		if answer, ok := c.buckets[tier]; ok {
 			return &Result{Columns: []string{"col_1"}, Rows: [][]any{{[]byte(answer)}}}, nil

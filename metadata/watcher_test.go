@@ -1,42 +1,649 @@
 package metadata
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/picodata/go-picodata/options"
 )
+
+// watch makes a Watcher over the fake cluster, closed at the end of the test, and its log.
+func watch(t *testing.T, c *fakeCluster, cfg *options.Config, change ...func(*WatcherConfig)) (*Watcher, *logBuffer) {
+	log := &logBuffer{}
+	wc := WatcherConfig{Config: cfg, Dial: c.Dial, Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Rand: rand.New(rand.NewPCG(1, 2))}
+	for _, f := range change {
+		f(&wc)
+	}
+	w := NewWatcher(wc)
+	t.Cleanup(func() {
+		w.Close()
+		synctest.Wait()
+		if n := c.openConns(); n != 0 {
+			t.Errorf("%d control connections are left", n)
+		}
+	})
+	return w, log
+}
+
+type logBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+// lines are those of the log that hold the text.
+func (l *logBuffer) lines(text string) (found []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.buf.String()) {
+		if strings.Contains(line, text) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+func start(t *testing.T, w *Watcher) {
+	t.Helper()
+	if err := w.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+}
 
 func TestWatcherFirstSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newFakeCluster(4)
-		w := NewWatcher(WatcherConfig{Config: fakeConfig("10.0.0.1:4327", "10.0.0.3:4327"), Dial: c.Dial})
-		if err := w.Start(context.Background()); err != nil {
-			t.Fatal(err)
+		var changes []string
+		w, log := watch(t, c, fakeConfig("10.0.0.1:4327", "10.0.0.3:4327"), func(wc *WatcherConfig) {
+			wc.OnTopology = func(old, new *Topology) {
+				for _, e := range Diff(old, new) {
+					changes = append(changes, e.Kind.String()+" "+e.Name)
+				}
+			}
+		})
+		if w.Topology() != nil || len(c.dials) != 0 {
+			t.Fatal("work before Start")
 		}
+		start(t, w)
 		topo := w.Topology()
-		if len(topo.Instances) != 4 || len(topo.Replicasets) != 2 || topo.Version != 1 {
+		if len(topo.Instances) != 4 || len(topo.Replicasets) != 2 || topo.Version != 1 || topo.ReadFrom == "" {
 			t.Fatalf("%+v", topo)
 		}
 		if l, ok := topo.Leader("rs-2"); !ok || l.Name != "i3" || l.Role != RoleLeader {
 			t.Fatalf("leader of rs-2: %+v", l)
 		}
-		synctest.Wait()
 		if rs, ok := w.Buckets().Lookup("default", 2000); !ok || rs != "rs-2" {
 			t.Fatalf("bucket 2000: %q %v", rs, ok)
 		}
+		if len(log.lines("topology known")) != 1 || len(log.lines("level=WARN")) != 0 {
+			t.Error(log.buf.String())
+		}
+		changes = nil
 		c.switchLeader("rs-2", "i4")
 		time.Sleep(7 * time.Second)
 		synctest.Wait()
-		if l, _ := w.Topology().Leader("rs-2"); l == nil || l.Name != "i4" {
+		if l, _ := w.Topology().Leader("rs-2"); l == nil || l.Name != "i4" || w.Topology().Version != 2 {
 			t.Fatalf("leader of rs-2 after the switch: %+v", l)
+		}
+		if want := []string{"instance changed role i3", "instance changed role i4", "replicaset has a leader default_2"}; !slices.Equal(changes, want) {
+			t.Errorf("%q", changes)
 		}
 		if n := c.count("_pico_bucket"); n != 1 {
 			t.Errorf("a leader's switch made the driver ask %d times for buckets, not once", n)
 		}
+	})
+}
+
+func TestWatcherSeedDownAtStart(t *testing.T) {
+	t.Run("refused", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := newFakeCluster(3)
+			c.down["10.0.0.1:4327"], c.down["10.0.0.2:4327"] = true, true
+			w, _ := watch(t, c, fakeConfig("10.0.0.1:4327", "10.0.0.2:4327", "10.0.0.3:4327"))
+			began := time.Now()
+			start(t, w)
+			if d := time.Since(began); d != 0 {
+				t.Errorf("refusals cost %v", d)
+			}
+		})
+	})
+	t.Run("black hole", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			for seed := range uint64(10) { // wherever the random start falls
+				c := newFakeCluster(3)
+				c.hole["10.0.0.1:4327"] = true
+				w, _ := watch(t, c, fakeConfig("10.0.0.1:4327", "10.0.0.2:4327", "10.0.0.3:4327"), func(wc *WatcherConfig) {
+					wc.Rand = rand.New(rand.NewPCG(seed, 9))
+				})
+				began := time.Now()
+				start(t, w)
+				if d := time.Since(began); d != 0 && d != DefaultStagger {
+					t.Errorf("a black hole cost %v", d)
+				}
+			}
+		})
+	})
+	t.Run("takes logins, answers nothing", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := newFakeCluster(2)
+			c.frozen["10.0.0.1:4327"] = true
+			w, _ := watch(t, c, fakeConfig("10.0.0.1:4327", "10.0.0.2:4327"))
+			began := time.Now()
+			start(t, w)
+			if d := time.Since(began); d > DefaultStagger {
+				t.Errorf("a frozen node cost %v", d)
+			}
+		})
+	})
+	t.Run("all down", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := newFakeCluster(3)
+			seeds := []string{"10.0.0.1:4327", "10.0.0.2:4327", "10.0.0.3:4327"}
+			for _, s := range seeds {
+				c.down[s] = true
+			}
+			w, log := watch(t, c, fakeConfig(seeds...))
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			began := time.Now()
+			err := w.Start(ctx)
+			if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errRefused) || time.Since(began) != 2*time.Second {
+				t.Errorf("%v after %v", err, time.Since(began))
+			}
+			for _, s := range seeds {
+				if !strings.Contains(err.Error(), s) {
+					t.Errorf("%v doesn't tell of %s", err, s)
+				}
+			}
+			if n := len(log.lines("can't be refreshed")); n != 1 {
+				t.Errorf("the outage is logged %d times", n)
+			}
+			failures := w.Stats().Failures
+			if failures < 4 || failures > 12 {
+				t.Errorf("%d attempts in 2 s", failures)
+			}
+			c.revive(seeds[1])
+			ctx, cancel = context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			if err := w.Start(ctx); err != nil {
+				t.Errorf("the same watcher, once a seed is back: %v", err)
+			}
+		})
+	})
+}
+
+func TestWatcherStartsAtRandom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := map[string]int{}
+		for range 200 {
+			c := newFakeCluster(4)
+			w, _ := watch(t, c, fakeConfig("10.0.0.1:4327", "10.0.0.2:4327", "10.0.0.3:4327", "10.0.0.4:4327"), func(wc *WatcherConfig) { wc.Rand = nil })
+			start(t, w)
+			first[c.dials[0]]++
+		}
+		for i, n := range first {
+			if n > 100 {
+				t.Errorf("%d of 200 clients begin at %s", n, i)
+			}
+		}
+	})
+}
+
+func TestWatcherHints(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(4)
+		w, _ := watch(t, c, fakeConfig("10.0.0.1:4327"))
+		start(t, w)
+		time.Sleep(time.Second)
+		before := w.Stats().Refreshes
+		for range 1000 {
+			w.Hint(HintConnectionLost)
+		}
+		synctest.Wait()
+		if n := w.Stats().Refreshes - before; n != 1 {
+			t.Errorf("a thousand hints made %d refreshes at once", n)
+		}
+		// A storm that brings no news asks less and less often.
+		stormed := w.Stats().Refreshes
+		for range 300 {
+			w.Hint(HintSwitchover)
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n := w.Stats().Refreshes - stormed; n < 4 || n > 9 {
+			t.Errorf("a storm of 3 s made %d refreshes", n)
+		}
+		// News ends it: the next hint is heeded soon.
+		time.Sleep(5 * time.Second)
+		c.switchLeader("rs-1", "i2")
+		w.Hint(HintSwitchover)
+		synctest.Wait()
+		if l, _ := w.Topology().Leader("rs-1"); l.Name != "i2" {
+			t.Errorf("the leader is %s after the hint", l.Name)
+		}
+		if c.mostBusy != 1 {
+			t.Errorf("%d queries at a time", c.mostBusy)
+		}
+	})
+}
+
+// A hint that comes while a refresh reads isn't swallowed by it: what it is about may be newer.
+func TestWatcherHintDuringRefresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(2)
+		w, _ := watch(t, c, fakeConfig("10.0.0.1:4327"))
+		start(t, w)
+		c.do(func() { c.frozen["10.0.0.1:4327"] = true })
+		w.Hint(HintConnectionLost)
+		synctest.Wait() // the refresh hangs now
+		before := w.Stats().Refreshes
+		w.Hint(HintConnectionLost)
+		c.do(func() { delete(c.frozen, "10.0.0.1:4327") })
+		time.Sleep(3*time.Second + 200*time.Millisecond) // the query's deadline and the gap
+		synctest.Wait()
+		if n := w.Stats().Refreshes - before; n != 2 {
+			t.Errorf("%d refreshes, want that which hung and one for the second hint", n)
+		}
+	})
+}
+
+func TestWatcherIntervalHasJitter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(2)
+		w, _ := watch(t, c, fakeConfig("10.0.0.1:4327"))
+		start(t, w)
+		gaps := map[time.Duration]bool{}
+		last := w.Topology().ReadAt
+		for len(gaps) < 20 {
+			time.Sleep(10 * time.Millisecond)
+			synctest.Wait()
+			if at := w.Topology().ReadAt; at != last {
+				d := at.Sub(last)
+				if d < 4*time.Second || d > 6*time.Second {
+					t.Fatalf("%v between two refreshes", d)
+				}
+				if gaps[d] {
+					t.Fatalf("%v twice", d)
+				}
+				gaps[d], last = true, at
+			}
+		}
+		if v := w.Topology().Version; v != 1 {
+			t.Errorf("version %d, though nothing changed", v)
+		}
+	})
+}
+
+func TestWatcherFrozenControlNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(4)
+		w, _ := watch(t, c, fakeConfig("10.0.0.1:4327"))
+		start(t, w)
+		c.do(func() { c.frozen["10.0.0.1:4327"] = true })
+		c.switchLeader("rs-2", "i4")
+		w.Hint(HintConnectionLost)
+		synctest.Wait()
+		for range 1000 { // readers don't wait for the refresh that hangs
+			w.Topology()
+			w.Buckets()
+			w.Stats()
+		}
+		if l, _ := w.Topology().Leader("rs-2"); l.Name != "i3" {
+			t.Fatal("news from a frozen node")
+		}
+		time.Sleep(3*time.Second + 2*DefaultStagger) // the query's deadline, and perhaps the frozen node once more
+		synctest.Wait()
+		if l, _ := w.Topology().Leader("rs-2"); l.Name != "i4" || w.Topology().ReadFrom == "i1" {
+			t.Errorf("leader %s, read from %s", l.Name, w.Topology().ReadFrom)
+		}
+		if w.Stats().Failures != 0 {
+			t.Error("a refresh that another node answered counts as failed")
+		}
+	})
+}
+
+// Everything goes, and comes back with other addresses behind those of the DSN.
+func TestWatcherTotalOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(4)
+		c.at["seed.example:4327"] = "uuid-1"
+		w, log := watch(t, c, fakeConfig("seed.example:4327"))
+		start(t, w)
+		for _, in := range slices.Clone(c.instances) {
+			c.kill(in.Advertised)
+		}
+		c.kill("seed.example:4327")
+		w.Hint(HintConnectionLost)
+		time.Sleep(30 * time.Second)
+		if topo := w.Topology(); len(topo.Instances) != 4 {
+			t.Errorf("the last snapshot isn't in force: %+v", topo)
+		}
+		if s := w.Stats(); s.Failures < 10 || s.LastError == "" || s.Age < 30*time.Second {
+			t.Errorf("%+v", s)
+		}
+		c.do(func() {
+			for i := range c.instances {
+				c.instances[i].Advertised = strings.Replace(c.instances[i].Advertised, "10.0.0", "10.9.9", 1)
+			}
+		})
+		c.revive("seed.example:4327")
+		attempts := w.Stats().Failures
+		for old := w.Topology().ReadAt; w.Topology().ReadAt.Equal(old); {
+			time.Sleep(10 * time.Millisecond)
+			synctest.Wait()
+		}
+		if n := w.Stats().Failures - attempts; n > 1 {
+			t.Errorf("%d more failures before it worked again", n)
+		}
+		if in, _ := w.Topology().ByName("i3"); in.Address != "10.9.9.3:4327" {
+			t.Errorf("%+v", in)
+		}
+		if len(log.lines("fresh again")) != 1 || len(log.lines("can't be refreshed")) != 1 {
+			t.Error(log.lines("refresh"))
+		}
+	})
+}
+
+func TestWatcherLeavesNodeThatLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(4)
+		w, _ := watch(t, c, fakeConfig("10.0.0.1:4327"))
+		start(t, w)
+		c.setState("i1", Offline)
+		time.Sleep(20 * time.Second)
+		if w.Topology().ReadFrom == "i1" {
+			t.Error("an instance that is Offline is still asked")
+		}
+	})
+}
+
+// A node that is cut off tells of the past; its snapshot isn't taken.
+func TestWatcherLaggingNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(4)
+		w, _ := watch(t, c, fakeConfig("10.0.0.1:4327"))
+		start(t, w)
+		past := &fakeView{slices.Clone(c.instances), slices.Clone(c.replicasets)}
+		c.switchLeader("rs-2", "i4")
+		w.Hint(HintSwitchover)
+		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
+		c.do(func() { c.views["uuid-1"] = past })
+		for range 10 {
+			time.Sleep(time.Second)
+			w.Hint(HintConnectionLost)
+			synctest.Wait()
+			if l, _ := w.Topology().Leader("rs-2"); l.Name != "i4" {
+				t.Fatal("back to the old leader")
+			}
+		}
+		if w.Stats().Stale == 0 || w.Topology().ReadFrom == "i1" {
+			t.Errorf("%+v", w.Stats())
+		}
+		// All of them tell it: then it is true.
+		c.do(func() { c.instances, c.replicasets, c.views = past.instances, past.replicasets, map[string]*fakeView{} })
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		if l, _ := w.Topology().Leader("rs-2"); l.Name != "i3" {
+			t.Error("a cluster that was set back isn't believed")
+		}
+	})
+}
+
+// A node that answers hint after hint with nothing new is left for another.
+func TestWatcherAsksAround(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(4)
+		w, _ := watch(t, c, fakeConfig("10.0.0.1:4327"))
+		start(t, w)
+		c.do(func() { c.views["uuid-1"] = &fakeView{slices.Clone(c.instances), slices.Clone(c.replicasets)} })
+		c.switchLeader("rs-1", "i2")
+		for range 40 {
+			w.Hint(HintSwitchover)
+			time.Sleep(50 * time.Millisecond)
+		}
+		synctest.Wait()
+		if l, _ := w.Topology().Leader("rs-1"); l.Name != "i2" {
+			t.Error("the one node that knows nothing is asked for ever")
+		}
+	})
+}
+
+func TestWatcherFollowsSwitch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(4)
+		w, log := watch(t, c, fakeConfig("10.0.0.1:4327"))
+		start(t, w)
+		c.do(func() { c.replicasets[1].TargetMaster = "i4" })
+		w.Hint(HintSwitchover)
+		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
+		if r, _ := w.Topology().Replicaset("rs-2"); !r.Switching || r.LeaderUUID != "" {
+			t.Fatalf("%+v", r)
+		}
+		c.switchLeader("rs-2", "i4")
+		time.Sleep(150 * time.Millisecond) // no hint, and the interval is 5 s
+		synctest.Wait()
+		if l, ok := w.Topology().Leader("rs-2"); !ok || l.Name != "i4" {
+			t.Error("the end of the switch isn't seen")
+		}
+		if len(log.lines("began to switch")) != 1 || len(log.lines("replicaset has a leader")) != 1 {
+			t.Error(log.lines("replicaset"))
+		}
+		// A switch that takes for ever isn't polled for ever.
+		c.do(func() { c.replicasets[1].TargetMaster = "i3" })
+		w.Hint(HintSwitchover)
+		synctest.Wait()
+		before := w.Stats().Refreshes
+		time.Sleep(time.Minute)
+		if n := w.Stats().Refreshes - before; n > 20 {
+			t.Errorf("%d refreshes in a minute of switching", n)
+		}
+	})
+}
+
+func TestWatcherWaitVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(2)
+		var seen atomic.Uint64
+		w, _ := watch(t, c, fakeConfig("10.0.0.1:4327"), func(wc *WatcherConfig) {
+			wc.OnTopology = func(_, new *Topology) { seen.Store(new.Version) }
+		})
+		start(t, w)
+		done := make(chan uint64)
+		go func() {
+			topo, err := w.WaitVersion(t.Context(), 1)
+			if err != nil {
+				t.Error(err)
+			}
+			if seen.Load() < topo.Version {
+				t.Error("a waiter knows of it before OnTopology has returned")
+			}
+			done <- topo.Version
+		}()
+		synctest.Wait()
+		c.switchLeader("rs-1", "i2")
+		w.Hint(HintSwitchover)
+		if v := <-done; v != 2 {
+			t.Error(v)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if topo, err := w.WaitVersion(ctx, 2); !errors.Is(err, context.DeadlineExceeded) || topo.Version != 2 {
+			t.Error(topo.Version, err)
+		}
+		go func() {
+			if _, err := w.WaitVersion(context.Background(), 2); !errors.Is(err, ErrClosed) {
+				t.Error(err)
+			}
+			close(done)
+		}()
+		synctest.Wait()
 		w.Close()
-		if n := c.openConns(); n != 0 {
-			t.Errorf("%d connections left", n)
+		<-done
+	})
+}
+
+func TestWatcherFatalError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		errPassword := errors.New("password is wrong")
+		c := newFakeCluster(3)
+		c.dialErr = errPassword
+		w, _ := watch(t, c, fakeConfig("10.0.0.1:4327", "10.0.0.2:4327", "10.0.0.3:4327"), func(wc *WatcherConfig) {
+			wc.Fatal = func(err error) bool { return errors.Is(err, errPassword) }
+		})
+		began := time.Now()
+		if err := w.Start(t.Context()); !errors.Is(err, errPassword) || time.Since(began) != 0 {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		for range 50 {
+			w.Hint(HintConnectionLost)
+			if err := w.Start(t.Context()); !errors.Is(err, errPassword) {
+				t.Error(err)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if n := len(c.dials); n != 1 {
+			t.Errorf("%d logins with a wrong password", n)
+		}
+		c.do(func() { c.dialErr = nil })
+		time.Sleep(13 * time.Second)
+		start(t, w)
+	})
+}
+
+func TestWatcherClose(t *testing.T) {
+	closes := func(t *testing.T, w *Watcher) {
+		t.Helper()
+		began := time.Now()
+		w.Close()
+		w.Close()
+		if d := time.Since(began); d != 0 {
+			t.Errorf("Close took %v", d)
+		}
+		if err := w.Start(t.Context()); !errors.Is(err, ErrClosed) {
+			t.Errorf("Start after Close: %v", err)
+		}
+		w.Hint(HintConnectionLost)
+	}
+	for name, prepare := range map[string]func(t *testing.T, c *fakeCluster, w *Watcher){
+		"before Start": func(*testing.T, *fakeCluster, *Watcher) {},
+		"at rest":      func(t *testing.T, _ *fakeCluster, w *Watcher) { start(t, w) },
+		"in a dial": func(_ *testing.T, c *fakeCluster, w *Watcher) {
+			c.hole["10.0.0.1:4327"], c.hole["10.0.0.2:4327"] = true, true
+			go w.Start(context.Background())
+			synctest.Wait()
+		},
+		"in a query": func(t *testing.T, c *fakeCluster, w *Watcher) {
+			start(t, w)
+			c.do(func() { c.frozen["10.0.0.1:4327"], c.frozen["10.0.0.2:4327"] = true, true })
+			w.Hint(HintNoNode)
+			synctest.Wait()
+		},
+		"in an outage": func(_ *testing.T, c *fakeCluster, w *Watcher) {
+			c.down["10.0.0.1:4327"], c.down["10.0.0.2:4327"] = true, true
+			go w.Start(context.Background())
+			time.Sleep(time.Second)
+		},
+	} {
+		for _, mode := range []options.Mode{options.Discovery, options.Bootstrap} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := newFakeCluster(2)
+					cfg := fakeConfig("10.0.0.1:4327", "10.0.0.2:4327")
+					cfg.Mode = mode
+					w, _ := watch(t, c, cfg)
+					prepare(t, c, w)
+					closes(t, w)
+				})
+			})
+		}
+	}
+}
+
+// A Dial that heeds nothing holds Close for half a second, not for ever.
+func TestWatcherCloseWithDeafDial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hear := make(chan struct{})
+		w := NewWatcher(WatcherConfig{Config: fakeConfig("10.0.0.1:4327"), Dial: func(context.Context, Target) (ControlConn, error) {
+			<-hear
+			return nil, errRefused
+		}})
+		go w.Start(context.Background())
+		synctest.Wait()
+		began := time.Now()
+		w.Close()
+		if d := time.Since(began); d > 500*time.Millisecond {
+			t.Errorf("Close took %v", d)
+		}
+		close(hear)
+	})
+}
+
+// Readers, hints, statistics and a cluster in motion: for the race detector.
+func TestWatcherConcurrently(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(6)
+		cfg := fakeConfig("10.0.0.1:4327", "10.0.0.2:4327", "10.0.0.5:4327")
+		cfg.TopologyUpdateInterval = 20 * time.Millisecond
+		w, _ := watch(t, c, cfg)
+		var wg sync.WaitGroup
+		for g := range 16 {
+			wg.Go(func() {
+				if err := w.Start(t.Context()); err != nil {
+					t.Error(err)
+				}
+				var last uint64
+				for i := range 200 {
+					topo := w.Topology()
+					if topo.Version < last {
+						t.Error("versions go back")
+					}
+					last = topo.Version
+					if l, ok := topo.Leader("rs-1"); ok && l.ReplicasetUUID != "rs-1" {
+						t.Error("torn snapshot")
+					}
+					w.Buckets().Lookup("default", uint64(i))
+					w.Stats()
+					if i%10 == g%10 {
+						w.Hint([]Reason{HintBuckets, HintSwitchover, HintTables}[i%3])
+					}
+					time.Sleep(time.Millisecond)
+				}
+			})
+		}
+		wg.Go(func() {
+			for i := range 30 {
+				c.switchLeader("rs-1", []string{"i1", "i2"}[i%2])
+				c.setState("i6", []State{Online, Offline}[i%2])
+				if i == 10 {
+					c.kill("10.0.0.1:4327")
+				}
+				if i == 20 {
+					c.revive("10.0.0.1:4327")
+				}
+				time.Sleep(7 * time.Millisecond)
+			}
+		})
+		wg.Wait()
+		if c.mostBusy > 1 {
+			t.Errorf("%d queries at a time", c.mostBusy)
 		}
 	})
 }
