@@ -68,20 +68,20 @@ func (r *reader) add(t token) {
 // UPDATE or DELETE of one table, where a value is $n, ?, $n::T or CAST($n AS T).
 func Analyze(sql string) Info {
 	if len(sql) > maxText {
-		return Info{Reason: ReasonLong}
+		return Info{Reason: ReasonLong, sql: sql}
 	}
 	r := reader{s: sql}
 	if reason := r.scan(); reason != "" {
-		return Info{Reason: reason}
+		return Info{Reason: reason, sql: sql}
 	}
-	info := Info{Params: r.dollar}
+	info := Info{Params: r.dollar, sql: sql}
 	if r.question > 0 {
 		info.Params, info.Question = r.question, true
 	}
 	r.statement(&info)
 	if info.Class == Unknown {
 		// Nothing that was half understood may be used.
-		return Info{Reason: info.Reason, Params: info.Params, Question: info.Question}
+		return Info{Reason: info.Reason, Params: info.Params, Question: info.Question, sql: sql}
 	}
 	return info
 }

@@ -3,6 +3,7 @@ package sqltext
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestNormalize(t *testing.T) {
@@ -41,5 +42,22 @@ func TestFingerprint(t *testing.T) {
 	// Fixed: dashboards and logs of different processes are compared by it.
 	if a != "54358a4de77fd510" {
 		t.Errorf("the fingerprint changed: %s", a)
+	}
+}
+
+func TestFingerprintOfAnInfo(t *testing.T) {
+	for sql, want := range map[string]string{
+		"insert into t (a, b) values (1, 'secret')": "54358a4de77fd510 insert into t(a, b) values (?…)",
+		"selec 'secret": "7ccef61bde6c666a selec ?",
+		"":              "cbf29ce484222325 ",
+	} {
+		info := Analyze(sql)
+		if got := info.Fingerprint(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	info := Analyze("select " + strings.Repeat("ж", 1000))
+	if got := info.Fingerprint(); len(got) > 17+shownText+len("…") || !utf8.ValidString(got) {
+		t.Errorf("%d bytes: %q", len(got), got)
 	}
 }

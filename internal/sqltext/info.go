@@ -1,5 +1,7 @@
 package sqltext
 
+import "strings"
+
 // Class is what kind of statement a text is.
 type Class uint8
 
@@ -76,6 +78,21 @@ type Info struct {
 	Option         bool
 	ReadPreference string
 	Forward        string
+
+	sql string
+}
+
+// shownText bounds what Info.Fingerprint shows of a text, in bytes.
+const shownText = 300
+
+// Fingerprint names the statement in errors and logs: Fingerprint of its text, a blank, and
+// the beginning of what Normalize makes of it, so that it tells the statement and no value of it.
+func (i *Info) Fingerprint() string {
+	n := Normalize(i.sql)
+	if len(n) > shownText {
+		n = strings.ToValidUTF8(n[:shownText], "") + "…"
+	}
+	return Fingerprint(i.sql) + " " + n
 }
 
 // Bound reports whether the statement is of a kind that a sharding key could route:
