@@ -1,0 +1,99 @@
+package picodata
+
+import (
+	"context"
+
+	"github.com/picodata/go-picodata/internal/route"
+	"github.com/picodata/go-picodata/options"
+)
+
+// hint is what the caller's context says about where and how a statement may run.
+// A context carries at most one; each of the functions below copies it and adds to it.
+type hint struct {
+	place      route.Hint
+	placed     bool // place asks for something
+	idempotent bool
+	noRetry    bool
+}
+
+type hintKey struct{}
+
+// hintOf returns the context's hint, or nil.
+func hintOf(ctx context.Context) *hint {
+	h, _ := ctx.Value(hintKey{}).(*hint)
+	return h
+}
+
+func withHint(ctx context.Context, change func(*hint)) context.Context {
+	h := hint{}
+	if old := hintOf(ctx); old != nil {
+		h = *old
+	}
+	change(&h)
+	return context.WithValue(ctx, hintKey{}, &h)
+}
+
+func withPlace(ctx context.Context, change func(*route.Hint)) context.Context {
+	return withHint(ctx, func(h *hint) {
+		h.placed = true
+		change(&h.place)
+	})
+}
+
+// ToInstance returns a context whose statements run on the instance of that name or uuid. If the
+// instance isn't in the node set the statement fails with a typed error; it never moves elsewhere.
+func ToInstance(ctx context.Context, nameOrUUID string) context.Context {
+	return withPlace(ctx, func(h *route.Hint) { h.Instance = nameOrUUID })
+}
+
+// ToReplicaset returns a context whose statements run on a node of the replicaset of that name or uuid.
+func ToReplicaset(ctx context.Context, nameOrUUID string) context.Context {
+	return withPlace(ctx, func(h *route.Hint) { h.Replicaset = nameOrUUID })
+}
+
+// ToTier returns a context whose statements run on nodes of that tier.
+func ToTier(ctx context.Context, tier string) context.Context {
+	return withPlace(ctx, func(h *route.Hint) { h.Tier = tier })
+}
+
+// ToLeader returns a context whose statements run on leaders only; with ToReplicaset, ToBucket
+// or ShardKey on that replicaset's leader.
+func ToLeader(ctx context.Context) context.Context {
+	return withPlace(ctx, func(h *route.Hint) { h.Role = options.RoleLeader })
+}
+
+// ToReplica returns a context whose statements run on replicas only. It says where the statement
+// is handed in, not where the server reads: that is read_preference's business.
+func ToReplica(ctx context.Context) context.Context {
+	return withPlace(ctx, func(h *route.Hint) { h.Role = options.RoleReplica })
+}
+
+// ToBucket returns a context whose statements run in the replicaset that holds the bucket (1 up to
+// the tier's bucket count), on its leader unless ToReplica says otherwise. An empty tier means the default tier.
+func ToBucket(ctx context.Context, tier string, bucket uint64) context.Context {
+	return withPlace(ctx, func(h *route.Hint) {
+		h.Tier, h.Bucket, h.BucketSet, h.Key, h.KeySet = tier, bucket, true, nil, false
+	})
+}
+
+// ShardKey returns a context whose statements run in the replicaset that owns the row with this
+// sharding key, on its leader unless ToReplica says otherwise. The values come in the order of DISTRIBUTED BY.
+// An empty tier means the default tier. The values must have the types that the server will see for
+// the key's columns: int64 1 and the decimal 1 lie in different buckets.
+func ShardKey(ctx context.Context, tier string, values ...any) context.Context {
+	return withPlace(ctx, func(h *route.Hint) {
+		h.Tier, h.Bucket, h.BucketSet, h.Key, h.KeySet = tier, 0, false, append([]any(nil), values...), true
+	})
+}
+
+// Idempotent returns a context whose statements may be run again by the driver after a lost
+// connection although they aren't plain reads: the caller vouches that running one twice is
+// the same as running it once (INSERT … ON CONFLICT DO NOTHING, for example).
+func Idempotent(ctx context.Context) context.Context {
+	return withHint(ctx, func(h *hint) { h.idempotent = true })
+}
+
+// NoRetry returns a context whose statements the driver hands to one node once. It outweighs Idempotent.
+func NoRetry(ctx context.Context) context.Context {
+	return withHint(ctx, func(h *hint) { h.noRetry = true })
+}

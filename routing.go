@@ -1,0 +1,182 @@
+package picodata
+
+import (
+	"database/sql/driver"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+
+	"github.com/picodata/go-picodata/internal/pool"
+	"github.com/picodata/go-picodata/internal/route"
+	"github.com/picodata/go-picodata/metadata"
+	"github.com/picodata/go-picodata/options"
+)
+
+// routing keeps what decisions are made of: the view of the cluster, replaced whole at every
+// change, and what servers said of texts.
+type routing struct {
+	c      *Connector
+	view   atomic.Pointer[route.View]
+	tables atomic.Pointer[route.Tables]
+	health route.Health
+	// epoch grows when what servers said of texts may have become wrong.
+	epoch     atomic.Uint64
+	ejections ejections
+	counts    sync.Map // counter's name → *atomic.Uint64
+}
+
+func (r *routing) init(c *Connector) { r.c = c }
+
+// wantNotice reports whether servers are asked for the sharding keys of texts.
+func (r *routing) wantNotice() bool {
+	return r.c.cfg.Routing != options.RoutingOff || r.c.cfg.NoShard.Behavior != options.NoShardBalance && !r.c.plain()
+}
+
+// topologyChanged makes a new view. It runs on the watcher's goroutine, as the other two do.
+func (r *routing) topologyChanged(old, topo *metadata.Topology) {
+	if old != nil && old.MinVersion() != topo.MinVersion() {
+		r.epoch.Add(1)
+	}
+	r.renew()
+}
+
+func (r *routing) bucketsChanged(*metadata.BucketMap) { r.renew() }
+
+func (r *routing) tablesChanged(tables map[string]metadata.Table) {
+	r.tables.Store(route.NewTables(tables))
+	r.epoch.Add(1)
+	r.renew()
+}
+
+func (r *routing) renew() {
+	w := r.c.watcher
+	r.view.Store(route.NewView(r.c.cfg, w.Topology(), w.Buckets(), r.tables.Load()))
+}
+
+// learn takes a notice about a text's sharding key. false: the notice is about something else.
+func (r *routing) learn(message string) bool {
+	sql, meta, err := metadata.ParseNotice(message)
+	switch err {
+	case nil:
+	case metadata.ErrOtherNotice:
+		return false
+	default:
+		r.c.log.Warn("picodata: a server's notice about a statement's sharding key can't be read", "error", err)
+		return true
+	}
+	if t := r.c.texts.known(sql); t != nil {
+		t.keys.Store(&keyAnswer{meta: meta, known: true, epoch: r.epoch.Load()})
+	}
+	return true
+}
+
+// asked notes that a text was parsed by a server that was asked for its key. If it said nothing,
+// it won't the next time.
+func (r *routing) asked(t *text) {
+	if r.answer(t) == nil && r.wantNotice() {
+		t.keys.Store(&keyAnswer{epoch: r.epoch.Load()})
+	}
+}
+
+// dialFailed counts the replicasets whose nodes couldn't be connected to.
+func (r *routing) dialFailed(err *pool.DialError) {
+	t := r.c.watcher.Topology()
+	if t == nil {
+		return
+	}
+	now := r.c.clock.Now()
+	for _, n := range err.Nodes {
+		if in, ok := t.ByName(n.Node); ok {
+			r.health.Error(in.ReplicasetUUID, now)
+		}
+	}
+}
+
+// answer returns what a server said of the text, or nil.
+func (r *routing) answer(t *text) *keyAnswer {
+	k := t.keys.Load()
+	if k == nil || k.epoch != r.epoch.Load() {
+		return nil
+	}
+	return k
+}
+
+// plan decides where a statement may run.
+func (r *routing) plan(t *text, args []driver.NamedValue, h *hint) route.Plan {
+	in := route.Input{View: r.view.Load(), Info: &t.info, Args: args}
+	if h != nil && h.placed {
+		in.Hint = &h.place
+	}
+	if k := r.answer(t); k != nil {
+		in.Key, in.KeyKnown, in.KeyAsked = k.meta, k.known, !k.known
+	}
+	switch r.c.cfg.NoShard.Behavior {
+	case options.NoShardRandom, options.NoShardRandomHealthy:
+		in.Random, in.Health, in.Now = rand.Uint64(), &r.health, r.c.clock.Now()
+	}
+	return route.Decide(&in)
+}
+
+// request says to the gate what a plan says.
+func (r *routing) request(p *route.Plan) pool.Request {
+	switch p.Kind {
+	case route.Leader:
+		return pool.Request{Node: p.InstanceUUID, Wait: r.c.cfg.RoutingAcquireTimeout}
+	case route.Filter:
+		req := pool.Request{Node: p.InstanceUUID, Replicaset: p.ReplicasetUUID, Tier: p.Tier, Role: p.Role, Strict: p.Strict}
+		if req.Replicaset != "" || req.Node != "" {
+			req.Tier = "" // said by the replicaset, and a tier's name may be unknown
+		}
+		if !p.Strict {
+			req.Wait = r.c.cfg.RoutingAcquireTimeout
+		}
+		return req
+	}
+	return pool.Request{}
+}
+
+// met reports whether a node is one that the plan is for.
+func met(p *route.Plan, n *pool.NodeInfo) bool {
+	if p.InstanceUUID != "" && n.ID != p.InstanceUUID || p.ReplicasetUUID != "" && n.Replicaset != p.ReplicasetUUID {
+		return false
+	}
+	if p.Kind == route.Filter && p.ReplicasetUUID == "" && p.InstanceUUID == "" && p.Tier != "" && n.Tier != p.Tier {
+		return false
+	}
+	switch p.Role {
+	case options.RoleLeader:
+		return n.Role == metadata.RoleLeader
+	case options.RoleReplica:
+		return n.Role == metadata.RoleReplica
+	}
+	return true
+}
+
+// tally counts a decision once a node is leased: a plan that the gate couldn't follow counts by the reason.
+func (r *routing) tally(p *route.Plan, n *pool.NodeInfo) {
+	name := p.Counter()
+	if p.Kind != route.Balance && !p.Strict && !met(p, n) {
+		name = string(route.LeaderBusy)
+		if r.ejected(p.InstanceUUID) {
+			name = string(route.LeaderEjected)
+		}
+	}
+	r.counter(name).Add(1)
+}
+
+func (r *routing) counter(name string) *atomic.Uint64 {
+	if n, ok := r.counts.Load(name); ok {
+		return n.(*atomic.Uint64)
+	}
+	n, _ := r.counts.LoadOrStore(name, new(atomic.Uint64))
+	return n.(*atomic.Uint64)
+}
+
+func (r *routing) snapshot() map[string]uint64 {
+	m := make(map[string]uint64)
+	r.counts.Range(func(name, n any) bool {
+		m[name.(string)] = n.(*atomic.Uint64).Load()
+		return true
+	})
+	return m
+}

@@ -1,0 +1,101 @@
+package picodata
+
+import (
+	"database/sql/driver"
+	"fmt"
+	"io"
+	"reflect"
+)
+
+// rows is the result of a query. Its lease is busy until Close. If the connection is lost
+// before the first row of a plain read, the statement runs again elsewhere, unseen by the caller.
+type rows struct {
+	run
+	columns   int
+	delivered bool
+	closed    bool
+	err       error
+}
+
+var (
+	_ driver.RowsColumnTypeDatabaseTypeName = (*rows)(nil)
+	_ driver.RowsColumnTypeScanType         = (*rows)(nil)
+)
+
+func (r *rows) start() error {
+	if err := r.do(); err != nil {
+		return err
+	}
+	r.columns = len(r.answer.Columns())
+	return nil
+}
+
+// Columns gives the names of the columns.
+func (r *rows) Columns() []string { return r.answer.Columns() }
+
+// ColumnTypeDatabaseTypeName is PostgreSQL's name of the column's type.
+func (r *rows) ColumnTypeDatabaseTypeName(i int) string {
+	return r.answer.ColumnTypeDatabaseTypeName(i)
+}
+
+// ColumnTypeScanType is the Go type of the column's values.
+func (r *rows) ColumnTypeScanType(i int) reflect.Type { return r.answer.ColumnTypeScanType(i) }
+
+// Next reads the next row.
+func (r *rows) Next(dest []driver.Value) error {
+	for {
+		if r.err != nil {
+			return r.err
+		}
+		err := r.answer.Next(dest)
+		if err == nil {
+			r.delivered = true
+			return nil
+		}
+		if err == io.EOF {
+			return err
+		}
+		if err = r.again(err); err != nil {
+			r.err = err
+			return err
+		}
+	}
+}
+
+// again runs the statement anew if that is safe.
+func (r *rows) again(err error) error {
+	_ = r.answer.Close() // the connection is judged by what Next said
+	h := hintOf(r.ctx)
+	if err := r.failed(err, h, r.delivered); err != nil {
+		r.closed = true // the lease is gone already
+		return err
+	}
+	if err := r.do(); err != nil {
+		r.closed = true
+		return err
+	}
+	if n := len(r.answer.Columns()); n != r.columns {
+		return fmt.Errorf("picodata: the table changed while the statement was run again: %d columns became %d", r.columns, n)
+	}
+	return nil
+}
+
+// Close ends the query and gives its connection back, or up if too much of the result is left.
+func (r *rows) Close() error {
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	err := r.answer.Close()
+	if !r.lease.Conn().Usable() {
+		r.s.drop(r.extra)
+		r.lease.Release()
+		return nil
+	}
+	r.s.release(r.lease, r.extra)
+	if err != nil && r.err == nil {
+		// A server's error after the last row that was read: the caller must hear of it.
+		return judge(err, &attempt{node: nodeOf(r.lease.Node()), text: r.text, delivered: true}).err
+	}
+	return nil
+}

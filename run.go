@@ -1,0 +1,302 @@
+package picodata
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/picodata/go-picodata/internal/pool"
+	"github.com/picodata/go-picodata/internal/route"
+	"github.com/picodata/go-picodata/internal/wire"
+	"github.com/picodata/go-picodata/metadata"
+)
+
+type operation uint8
+
+const (
+	opQuery operation = iota
+	opExec
+	opPing
+	opPrepare
+)
+
+// run is one operation on its way: planned, leased, handed to the wire, judged, and run again where
+// that is safe.
+type run struct {
+	s    *session
+	op   operation
+	ctx  context.Context
+	text *text
+	args []driver.NamedValue
+
+	lease    pool.Lease
+	extra    bool // lease is for this operation only, not the checkout's
+	plan     route.Plan
+	avoid    [4]string
+	tries    int // attempts that failed
+	learned  bool
+	answer   *wire.Rows
+	affected int64
+}
+
+// do runs the operation until it succeeds or the table "Failure" of the design says stop. On success
+// the lease is held.
+func (r *run) do() error {
+	if err := r.s.tx.admit(r.text); err != nil {
+		return err
+	}
+	h := hintOf(r.ctx)
+	for {
+		if err := r.acquire(h); err != nil {
+			return err
+		}
+		err := r.once()
+		if err == nil {
+			r.s.c.count.succeeded()
+			if len(r.args) > 0 {
+				r.s.c.routing.asked(r.text)
+			}
+			return nil
+		}
+		if err = r.failed(err, h, false); err != nil {
+			return err
+		}
+	}
+}
+
+// once hands the operation to the wire.
+func (r *run) once() (err error) {
+	w := r.lease.Conn().(*wire.Conn)
+	switch r.op {
+	case opQuery:
+		r.answer, err = w.Query(r.ctx, r.text.sql, r.args)
+	case opExec:
+		var res driver.Result
+		if res, err = w.Exec(r.ctx, r.text.sql, r.args); err == nil {
+			r.affected, _ = res.RowsAffected() // the wire's results always know
+		}
+	case opPing:
+		err = w.Ping(r.ctx)
+	case opPrepare:
+		err = w.Prepare(r.ctx, r.text.sql)
+	}
+	return err
+}
+
+// acquire gets a connection: the checkout's, or one of the node that the plan says.
+func (r *run) acquire(h *hint) error {
+	l, ok, busy := r.s.pinned()
+	if ok {
+		if l.Conn().Usable() {
+			r.lease, r.extra = l, false
+			return r.checkPin(h)
+		}
+		// The statement before was given up; its connection with it.
+		r.s.drop(false)
+		l.Release()
+	}
+	if err := r.s.c.start(r.ctx); err != nil {
+		return r.s.c.waitFailed(r.ctx, err)
+	}
+	if err := r.decide(h); err != nil {
+		return err
+	}
+	l, err := r.leaseFor(r.request())
+	if err != nil {
+		return err
+	}
+	r.s.c.routing.tally(&r.plan, l.Node())
+	r.lease, r.extra = l, busy
+	if !busy {
+		r.s.pin(l)
+	}
+	return nil
+}
+
+func (r *run) request() pool.Request {
+	req := r.s.c.routing.request(&r.plan)
+	req.Avoid = r.avoid
+	return req
+}
+
+// checkPin refuses a hint that the checkout's node doesn't meet. What the key alone would say doesn't
+// move a checkout.
+func (r *run) checkPin(h *hint) error {
+	if h == nil || !h.placed {
+		return nil
+	}
+	p := r.s.c.routing.plan(r.text, r.args, h)
+	n := r.lease.Node()
+	if p.Kind == route.Filter && p.Strict && !met(&p, n) {
+		r.s.release(r.lease, false)
+		return fmt.Errorf("picodata: the hint asks for another node than %s, which this checkout (sql.Conn or Tx) is tied to since its first statement", nodeOf(n))
+	}
+	return nil
+}
+
+// decide plans the statement; where nothing may run before its key is known, it asks for the key first.
+func (r *run) decide(h *hint) error {
+	if r.op == opPing || r.op == opPrepare {
+		if h == nil || !h.placed {
+			r.plan = route.Plan{}
+			return nil
+		}
+	}
+	for {
+		r.plan = r.s.c.routing.plan(r.text, r.args, h)
+		switch r.plan.Kind {
+		case route.Invalid:
+			return r.plan.Err
+		case route.NoShard:
+			r.s.c.routing.counter(string(r.plan.Reason)).Add(1)
+			return fmt.Errorf("%w (%s)", ErrNoShard, r.plan.Detail)
+		case route.Learn:
+			if r.learned {
+				return ErrNoShard
+			}
+			r.learned = true
+			if err := r.learn(); err != nil {
+				return err
+			}
+			continue
+		}
+		return nil
+	}
+}
+
+// learn has a node parse the text, so that its notice tells the key, and runs nothing.
+func (r *run) learn() error {
+	l, err := r.leaseFor(pool.Request{})
+	if err != nil {
+		return err
+	}
+	w := l.Conn().(*wire.Conn)
+	_, err = w.Describe(r.ctx, r.text.sql)
+	node := nodeOf(l.Node())
+	l.Release()
+	if err != nil {
+		return judge(err, &attempt{node: node, text: r.text}).err
+	}
+	r.s.c.routing.asked(r.text)
+	return nil
+}
+
+// leaseFor waits for a connection. While no node can be connected to it tries on, as long as the caller has
+// given time: with a deadline until that, else max_retries times.
+func (r *run) leaseFor(req pool.Request) (pool.Lease, error) {
+	c := r.s.c
+	for n := 0; ; n++ {
+		l, err := c.gate.Lease(r.ctx, req)
+		if err == nil {
+			return l, nil
+		}
+		var de *pool.DialError
+		if !errors.As(err, &de) {
+			return pool.Lease{}, c.waitFailed(r.ctx, err)
+		}
+		c.routing.dialFailed(de)
+		c.watcher.Hint(metadata.HintConnectionLost)
+		_, timed := r.ctx.Deadline()
+		if !timed && n >= c.cfg.MaxRetries {
+			return pool.Lease{}, err
+		}
+		if werr := c.sleep(r.ctx, backoff(n, dialBackoff, dialBackoffMax)); werr != nil {
+			return pool.Lease{}, fmt.Errorf("%w; %w", werr, err)
+		}
+	}
+}
+
+// waitFailed finds the words for a wait that ended without a connection.
+func (c *Connector) waitFailed(ctx context.Context, err error) error {
+	if errors.Is(err, pool.ErrClosed) {
+		return ErrClosed
+	}
+	var nn *pool.NoNodeError
+	if errors.As(err, &nn) {
+		c.watcher.Hint(metadata.HintNoNode)
+		if grants := c.watcher.Topology().MissingGrants(c.cfg.User); nn.Roleless > 0 && len(grants) > 0 {
+			return &RoleUnknownError{Grants: grants, cause: nn}
+		}
+	}
+	return err
+}
+
+// failed decides about an attempt that failed. nil: run it again. delivered: a row has reached the caller.
+func (r *run) failed(err error, h *hint, delivered bool) error {
+	c := r.s.c
+	n := r.lease.Node()
+	a := attempt{
+		node: nodeOf(n), text: r.text, delivered: delivered,
+		oneBucket: r.plan.BucketKnown || r.text.info.Rows == 1,
+		routable:  !r.plan.Routed() && (h == nil || !h.placed) && r.op != opPrepare,
+	}
+	if h != nil {
+		a.idempotent, a.noRetry = h.idempotent, h.noRetry
+	}
+	v := judge(err, &a)
+	if v.refresh {
+		c.watcher.Hint(hintReason(err))
+	}
+	if v.connErr {
+		c.routing.health.Error(n.Replicaset, c.clock.Now())
+	}
+	if r.text.keys.Load() != nil && kindOf(v.err) == KindStale {
+		r.text.keys.Store(nil)
+	}
+	w := r.lease.Conn()
+	stop := v.action == giveUp || r.tries >= c.cfg.MaxRetries || !c.count.mayRetry()
+	switch {
+	case v.connErr:
+		r.s.drop(r.extra)
+		r.lease.Discard(pool.Lost)
+	case stop && w.Usable():
+		r.s.release(r.lease, r.extra)
+	default:
+		r.s.drop(r.extra)
+		r.lease.Release()
+	}
+	if stop {
+		c.count.failed(v.err)
+		return v.err
+	}
+	r.tries++
+	c.count.retried(v.action)
+	if v.action == reroute {
+		return nil
+	}
+	r.avoid[(r.tries-1)%len(r.avoid)] = n.ID
+	if v.connErr {
+		return nil // another node is as good now as later
+	}
+	if serr := c.sleep(r.ctx, backoff(r.tries-1, retryBackoff, retryBackoffMax)); serr != nil {
+		return fmt.Errorf("%w; %w", serr, v.err)
+	}
+	return nil
+}
+
+func hintReason(err error) metadata.Reason {
+	switch kindOf(err) {
+	case KindSwitchover:
+		return metadata.HintSwitchover
+	case KindRoute:
+		return metadata.HintBuckets
+	}
+	return metadata.HintConnectionLost
+}
+
+// The pauses before an attempt double from the first to the last value, each ± a quarter. A switchover takes
+// 20 to 150 ms on a real cluster.
+const (
+	retryBackoff    = 30 * time.Millisecond
+	retryBackoffMax = time.Second
+	dialBackoff     = 50 * time.Millisecond
+	dialBackoffMax  = time.Second
+)
+
+func backoff(n int, first, last time.Duration) time.Duration {
+	d := min(first<<min(n, 10), last)
+	return d*3/4 + rand.N(d/2)
+}

@@ -1,0 +1,133 @@
+package picodata
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/picodata/go-picodata/internal/sqltext"
+	"github.com/picodata/go-picodata/metadata"
+)
+
+// text is what the connector knows of one SQL text. It is shared by all sessions.
+type text struct {
+	sql  string       // as it is sent: comments stripped where the options say so
+	info sqltext.Info // the driver's own reading
+	keys atomic.Pointer[keyAnswer]
+	used atomic.Bool // looked up since the hand of the clock passed
+}
+
+// writes reports whether the statement may change rows; what isn't understood may.
+func (t *text) writes() bool {
+	switch t.info.Class {
+	case sqltext.Empty, sqltext.Read, sqltext.Tx:
+		return false
+	}
+	return true
+}
+
+// fingerprintLimit bounds what an error or a log line shows of a statement.
+const fingerprintLimit = 500
+
+// fingerprint is the statement without its literals, fit for errors and logs.
+func (t *text) fingerprint() string {
+	f := sqltext.Normalize(t.sql)
+	if len(f) > fingerprintLimit {
+		f = strings.ToValidUTF8(f[:fingerprintLimit], "") + "…"
+	}
+	return f
+}
+
+// keyAnswer is what a server said of a text's sharding key. A text without one hasn't been
+// answered for; an answer that isn't routable is an answer too.
+type keyAnswer struct {
+	meta  metadata.KeyMeta
+	known bool // a notice came; otherwise the server was asked and said nothing
+	// epoch is the connector's schema epoch when the answer came. An older answer doesn't count.
+	epoch uint64
+}
+
+// textCache keeps the texts used last, approximately: a second chance instead of an exact
+// order, so that a hit takes a read lock only.
+type textCache struct {
+	size  int
+	strip bool
+
+	mu   sync.RWMutex
+	byQ  map[string]*text
+	ring []string // keys of byQ in the order of the clock
+	hand int
+}
+
+// textCacheMin is the least number of texts kept. Reading a text costs about what a map look-up of it costs,
+// but a text that is forgotten loses its sharding key as well, and that costs a hop.
+const textCacheMin = 64
+
+// textLimit is the longest text that is kept. Longer ones are literal-laden bulk statements
+// that don't come again.
+const textLimit = 64 << 10
+
+func newTextCache(size int, strip bool) *textCache {
+	return &textCache{size: max(size, textCacheMin), strip: strip, byQ: make(map[string]*text)}
+}
+
+// get returns the text's entry, reading the text if it isn't known. Texts that differ in their
+// comments only share one entry: what tracing adds to a text is different every time.
+func (c *textCache) get(query string) *text {
+	if t := c.known(query); t != nil {
+		return t
+	}
+	if c.strip {
+		if sql, changed := sqltext.StripComments(query); changed {
+			query = sql
+			if t := c.known(query); t != nil {
+				return t
+			}
+		}
+	}
+	return c.add(query)
+}
+
+// known returns the entry of a text as it is sent, or nil.
+func (c *textCache) known(sql string) *text {
+	c.mu.RLock()
+	t := c.byQ[sql]
+	c.mu.RUnlock()
+	if t != nil && !t.used.Load() {
+		t.used.Store(true)
+	}
+	return t
+}
+
+func (c *textCache) add(query string) *text {
+	t := &text{sql: query, info: sqltext.Analyze(query)}
+	if len(query) > textLimit {
+		return t
+	}
+	// The caller's string may be a slice of something large; what is kept must not keep that alive.
+	key := strings.Clone(query)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if old := c.byQ[query]; old != nil {
+		return old
+	}
+	if len(c.ring) < c.size {
+		c.ring = append(c.ring, key)
+	} else {
+		for c.byQ[c.ring[c.hand]].used.Swap(false) {
+			c.hand = (c.hand + 1) % len(c.ring)
+		}
+		delete(c.byQ, c.ring[c.hand])
+		c.ring[c.hand] = key
+		c.hand = (c.hand + 1) % len(c.ring)
+	}
+	c.byQ[key] = t
+	return t
+}
+
+// len is the number of texts kept.
+func (c *textCache) len() int {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return len(c.byQ)
+}
