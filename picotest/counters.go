@@ -1,6 +1,8 @@
 package picotest
 
 import (
+	"context"
+	"fmt"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -200,6 +202,22 @@ func (c *Cluster) ResetCounters() {
 		n.ResetCounters()
 	}
 	c.record.reset()
+}
+
+// WaitConnections returns when the named node has exactly n open connections.
+func (c *Cluster) WaitConnections(ctx context.Context, node string, n int) error {
+	k := &c.Node(node).counters
+	for {
+		k.openMu.Lock()
+		now, news := k.openNow, k.news
+		k.openMu.Unlock()
+		if now == n {
+			return nil
+		}
+		if err := c.wait(ctx, news, fmt.Sprintf("%s has %d connections (%d now)", node, n, now)); err != nil {
+			return err
+		}
+	}
 }
 
 // ConnInfo describes an open connection.

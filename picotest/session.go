@@ -3,7 +3,6 @@ package picotest
 import (
 	"encoding/binary"
 	"fmt"
-	"io"
 	"net"
 	"sync"
 
@@ -273,24 +272,25 @@ func (c *conn) sendNow(data []byte) {
 	_, _ = c.transport().Write(data)
 }
 
-// readStartup reads n bytes of the startup phase, before there is a receiver.
+// readStartup fills b in the startup phase, before there is a receiver. What arrives beyond it stays in the
+// inbox, for whoever reads next.
 func (c *conn) readStartup(b []byte) error {
-	r := &countingReader{c: c}
-	_, err := io.ReadFull(r, b)
-	if err == nil && !c.silence.pass(c.done) {
-		return net.ErrClosed
+	for len(b) > 0 {
+		if len(c.in.left) == 0 {
+			buf := make([]byte, chunk)
+			n, err := c.transport().Read(buf)
+			if n > 0 {
+				c.arrived(n)
+			} else if err != nil {
+				return err
+			}
+			c.in.left = buf[:n]
+			if !c.silence.pass(c.done) {
+				return net.ErrClosed
+			}
+		}
+		n := copy(b, c.in.left)
+		b, c.in.left = b[n:], c.in.left[n:]
 	}
-	return err
-}
-
-// countingReader reads the socket and counts.
-type countingReader struct{ c *conn }
-
-// Read reads and counts.
-func (r *countingReader) Read(b []byte) (int, error) {
-	n, err := r.c.transport().Read(b)
-	if n > 0 {
-		r.c.arrived(n)
-	}
-	return n, err
+	return nil
 }

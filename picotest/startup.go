@@ -49,7 +49,7 @@ func (s *session) startup() bool {
 				continue
 			}
 			s.c.sendNow([]byte{'S'})
-			if !s.c.handshake() {
+			if len(s.c.in.left) > 0 || !s.c.handshake() { // bytes in clear before the handshake are nobody's
 				return false
 			}
 			secure = true
