@@ -58,7 +58,8 @@ func (p *tlsPlan) negotiate(ctx context.Context, sock *socket, encrypt bool) (ne
 	}
 	tc := tls.Client(sock, p.config)
 	if err := tc.HandshakeContext(ctx); err != nil {
-		if p.direct && (errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed)) {
+		var op *net.OpError
+		if p.direct && (errors.Is(err, io.EOF) || errors.As(err, &op) && op.Op == "read") {
 			err = fmt.Errorf("%w: a server without direct TLS hangs up like this, Picodata among them; use sslnegotiation=postgres", err)
 		}
 		return nil, false, fmt.Errorf("handshake with %q: %w", p.name, err)
