@@ -141,6 +141,17 @@ var textRules = []rule{
 	{"Query cannot use tables from different tiers", KindQuery},
 	{"doesn't exist", KindQuery},
 	{"portal in state", KindQuery},
+	{"invalid query", KindQuery},
+	{"invalid expression", KindQuery},
+	{"invalid column", KindQuery},
+	{"not implemented", KindQuery},
+	{"Failed to execute SQL statement", KindQuery},
+	{"Type mismatch", KindQuery},
+	{"out of range integral type conversion", KindQuery},
+	{"unexpected expression", KindQuery},
+	{"unsupported type", KindQuery},
+	{"invalid value for '", KindQuery},
+	{"unknown parameter: '", KindQuery},
 }
 
 // classify says what a server's error means.
