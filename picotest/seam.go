@@ -51,6 +51,7 @@ func (q *seamStmt) Global() bool           { return false }
 func (q *seamStmt) Unlogged() bool         { return false }
 func (q *seamStmt) Tables() []string       { return nil }
 func (q *seamStmt) Stale() bool            { return false }
+func (q *seamStmt) Missing() *engine.Error { return nil }
 func (q *seamStmt) Name() string           { return "" }
 func (q *seamStmt) Options([]engine.Value) (engine.Options, *engine.Error) {
 	return engine.Options{}, nil

@@ -110,7 +110,9 @@ func (c *Cluster) promoteLocked(rs *replicaset, to *Node, planned bool) {
 	old := rs.master
 	if to.lagging {
 		if !planned {
-			c.eng.Resync(rs.uuid, to.name, to.name)
+			// There and back: what the instance had yet to copy is dropped that way.
+			c.eng.Resync(rs.uuid, old.name, to.name)
+			c.eng.Resync(rs.uuid, to.name, old.name)
 			for _, m := range rs.members {
 				if m != to && m.current != expelled {
 					c.eng.Resync(rs.uuid, m.name, to.name)
