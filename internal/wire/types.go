@@ -14,7 +14,7 @@ type kind uint8
 const (
 	asIs    kind = iota
 	text         // []byte to string
-	decimal      // []byte to string without an exponent
+	number       // []byte to string without an exponent
 	instant      // time.Time to UTC
 )
 
@@ -26,7 +26,7 @@ func kindOf(typ uint32) kind {
 		oid.T_json, oid.T_jsonb, oid.T_bytea:
 		return asIs
 	case oid.T_numeric:
-		return decimal
+		return number
 	case oid.T_timestamptz, oid.T_timestamp, oid.T_date, oid.T_time, oid.T_timetz:
 		return instant
 	}
@@ -37,7 +37,7 @@ func kindOf(typ uint32) kind {
 func (k kind) fix(v any) any {
 	switch v := v.(type) {
 	case []byte:
-		if k == decimal {
+		if k == number {
 			return plainDecimal(string(v))
 		}
 		return string(v)
