@@ -195,8 +195,8 @@ func (c *Cluster) Close() {
 // Clock returns the cluster's clock: the ManualClock of Config.Clock, say.
 func (c *Cluster) Clock() Clock { return c.clock }
 
-// DSN returns a connection string of the first user of Config.Users with the addresses of all nodes. lib/pq, pgx and
-// libpq read it too.
+// DSN returns a connection string of the first user of Config.Users with the addresses of all nodes. pgx and libpq read it too; lib/pq,
+// which knows no lists of addresses in a URL, takes Node.DSN.
 func (c *Cluster) DSN() string {
 	if len(c.cfg.Users) == 0 {
 		return c.AdminDSN()
@@ -279,6 +279,9 @@ func (c *Cluster) Query(sql string) ([][]any, error) {
 	p, bad := c.plan(node, stmt, nil)
 	if bad != nil {
 		return nil, bad
+	}
+	if p.wait != nil {
+		return nil, fmt.Errorf("picotest: %q would hang: an instance that it needs doesn't answer", sql)
 	}
 	result, bad := stmt.Run(context.Background(), nil, p.view)
 	if bad != nil {

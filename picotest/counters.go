@@ -31,7 +31,7 @@ type Counters struct {
 	Writes int
 	// Statements is how many statements ran, or failed, here as the connected node.
 	Statements int
-	// Served is how many statements read or wrote this node's copy of the data or ran on it alone.
+	// Served is how many statements did their work here, see Statement.Ran.
 	Served int
 	// Hops is how many calls to other instances the statements of this node's clients took.
 	Hops int

@@ -180,9 +180,10 @@ func (n *Node) backLocked(reason string) {
 		n.readOnly.Store(false)
 		c.eng.SetLag(rs.uuid, n.name, false)
 	}
-	if c.raftLeader == nil {
+	if c.raftLeader == nil || c.raftLeader == n {
 		c.raftLeader = n
 		c.raftTerm++
+		c.electTimer.stopLocked()
 		c.announceLocked()
 	}
 	c.publishLocked()

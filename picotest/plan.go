@@ -59,14 +59,11 @@ func (c *Cluster) planCatalog(node *Node, p *plan) *plan {
 	l := c.raftLeader
 	if l == nil || !l.aliveLocked() {
 		p.wait, p.limitText = c.electedLocked(), "leader is unknown yet"
-		if l != nil && l.frozen.closedNow() {
-			p.wait = c.electedLocked()
-		}
 		return p
 	}
+	p.served = []*Node{l}
 	if l != node {
 		p.hops = 1
-		p.served = append(p.served, l)
 	}
 	return p
 }

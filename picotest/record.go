@@ -24,7 +24,8 @@ type Statement struct {
 	// Kind is DQL, DML, DDL, ACL, Block, Explain, NoOp or Empty.
 	Kind string
 
-	// Ran names the instances whose copy was read or written, Hops counts the calls to other
+	// Ran names the instances that did the work: whose copies were read or written, the raft leader for DDL and
+	// global tables, else the connected one. Hops counts the calls to other
 	// instances, Forwarded tells that there were any.
 	Ran  []string
 	Hops int

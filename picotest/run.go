@@ -118,10 +118,8 @@ func (s *session) runOnce(stmt engine.StmtAPI, args []engine.Value, st *Statemen
 		}
 		st.Hops = p.hops
 		st.Ran = st.Ran[:0]
-		for _, copy := range p.view.Copies {
-			st.Ran = append(st.Ran, copy.Instance)
-		}
 		for _, n := range p.served {
+			st.Ran = append(st.Ran, n.name)
 			n.counters.served.Add(1)
 			if n != node {
 				n.counters.forwardedTo.Add(1)
