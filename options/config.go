@@ -38,8 +38,8 @@ type Config struct {
 	//
 	// Text: any UTF-8 text without NUL. Default: none. Server: any. Cost: none.
 	User string
-	// Password is the key password. The password. A function given by WithPassword goes before it, passfile
-	// comes after it. Never shown by any error, log or format.
+	// Password is the key password. The user's password. A function given by WithPassword goes before it,
+	// passfile comes after it. Never shown by any error, log or format.
 	//
 	// Secret: any bytes but NUL. Default: none. Server: any. Cost: none; a wrong one costs one of the four
 	// attempts after which Picodata locks a user on that instance.
@@ -57,9 +57,9 @@ type Config struct {
 
 	// The node set.
 
-	// Mode is the key mode. discovery: the node set is all instances of the cluster. bootstrap: only those
-	// that the DSN names, known by what the server says it is, not by the text of an address. picopyn's
-	// enable_discovery=True or False is read as a synonym.
+	// Mode is the key mode. Which nodes make up the node set: all instances of the cluster (discovery), or
+	// only those that the DSN names (bootstrap), each known by what the server says it is, not by the text of
+	// its address. picopyn's enable_discovery=True or False is read as a synonym.
 	//
 	// Choice: discovery or bootstrap. Default: discovery. Server: any. Cost: bootstrap: none; discovery: as
 	// topology.
@@ -312,9 +312,9 @@ type Config struct {
 
 	// Security.
 
-	// SSLMode is the key sslmode. libpq's, the same for every node. prefer: TLS if the node has it, for
-	// Picodata ships without. A node with TLS refuses disable. A handshake that fails is never followed by
-	// plain text. Only verify-ca and verify-full check who answers.
+	// SSLMode is the key sslmode. Whether TLS is used and what is verified, as in libpq, the same for every
+	// node. prefer: TLS if the node has it, for Picodata ships without. A node with TLS refuses disable. A
+	// handshake that fails is never followed by plain text. Only verify-ca and verify-full check who answers.
 	//
 	// Choice: prefer, disable, allow, require, verify-ca or verify-full. Default: prefer. Server: any. Cost:
 	// one flight per dial where TLS is asked for, two more for its handshake.

@@ -25,6 +25,15 @@ func TestConfigurationDocs(t *testing.T) {
 	checkTable(t, "../docs/configuration.md", configurationTable(english), true)
 	checkTable(t, "../docs/ru/configuration.md", configurationTable(russian(t)), true)
 	checkTable(t, "../README.md", readmeTable(), false)
+	for _, name := range []string{"../docs/configuration.md", "../docs/ru/configuration.md"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(parseFences(t, name, string(text))); n < 5 {
+			t.Errorf("%s has %d examples of a DSN", name, n)
+		}
+	}
 }
 
 // checkTable compares, or with -update writes, what stands between the marks of a document. A document
@@ -75,10 +84,8 @@ func difference(got, want string) string {
 type language struct {
 	columns [5]string
 	group   func(string) string
-	option  string                // "Go option"
 	also    string                // "also"
 	cost    string                // "Cost"
-	none    map[string]string     // texts for nothing
 	words   func(string) string   // type and allowed values
 	key     func(Key) (Key, bool) // a key's texts
 }

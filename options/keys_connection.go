@@ -17,7 +17,7 @@ func connectionKeys() []key {
 			binding: bindText(func(c *Config) *string { return &c.User }), inside: true},
 		{Key: Key{Name: "password", Go: "Password", Option: "WithStaticPassword", Group: groupWho,
 			Cost: "none; a wrong one costs one of the four attempts after which Picodata locks a user on that instance",
-			Doc:  "The password. A function given by WithPassword goes before it, passfile comes after it. Never shown by any error, log or format."},
+			Doc:  "The user's password. A function given by WithPassword goes before it, passfile comes after it. Never shown by any error, log or format."},
 			binding: bindSecret(func(c *Config) *string { return &c.Password }), secret: true, inside: true},
 		{Key: Key{Name: "passfile", Go: "PassFile", Group: groupWho,
 			Cost: "one read of the file per connector",

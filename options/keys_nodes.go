@@ -10,7 +10,7 @@ func nodeKeys() []key {
 	return []key{
 		{Key: Key{Name: "mode", Synonyms: []string{"enable_discovery"}, Go: "Mode", Group: groupNodes,
 			Cost: "bootstrap: none; discovery: as topology",
-			Doc:  "discovery: the node set is all instances of the cluster. bootstrap: only those that the DSN names, known by what the server says it is, not by the text of an address. picopyn's enable_discovery=True or False is read as a synonym."},
+			Doc:  "Which nodes make up the node set: all instances of the cluster (discovery), or only those that the DSN names (bootstrap), each known by what the server says it is, not by the text of its address. picopyn's enable_discovery=True or False is read as a synonym."},
 			binding: bindEnum(func(c *Config) *Mode { return &c.Mode }, modeNames[:], ParseMode)},
 		{Key: Key{Name: "topology", Go: "Topology", Group: groupNodes,
 			Since: "25.2",

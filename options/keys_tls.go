@@ -8,7 +8,7 @@ func tlsKeys() []key {
 	return []key{
 		{Key: Key{Name: "sslmode", Go: "SSLMode", Group: groupTLS,
 			Cost: "one flight per dial where TLS is asked for, two more for its handshake",
-			Doc:  "libpq's, the same for every node. prefer: TLS if the node has it, for Picodata ships without. A node with TLS refuses disable. A handshake that fails is never followed by plain text. Only verify-ca and verify-full check who answers."},
+			Doc:  "Whether TLS is used and what is verified, as in libpq, the same for every node. prefer: TLS if the node has it, for Picodata ships without. A node with TLS refuses disable. A handshake that fails is never followed by plain text. Only verify-ca and verify-full check who answers."},
 			binding: bindEnum(func(c *Config) *SSLMode { return &c.SSLMode }, sslModeNames[:], ParseSSLMode)},
 		{Key: Key{Name: "sslrootcert", Go: "SSLRootCert", Group: groupTLS,
 			Cost: "one read of the file per connector",
