@@ -79,7 +79,7 @@ func (c *catalog) authMethod(m grammar.AuthMethod) string {
 	case grammar.AuthChapSHA1:
 		return "chap-sha1"
 	case grammar.AuthScramSHA256:
-		return "scram-sha256"
+		return "scram-sha-256"
 	case grammar.AuthLDAP:
 		return "ldap"
 	}

@@ -263,6 +263,7 @@ type StmtAPI interface {
 	Unlogged() bool
 	Tables() []string
 	Stale() bool                                          // a table's version grew since Prepare
+	Missing() *Error                                      // what Bind answers with pico_stmt_invalidation when a table is gone; nil if none is
 	Name() string                                         // of DEALLOCATE: "" is ALL
 	Options(args []Value) (Options, *Error)               // resolves $n in OPTION
 	Buckets(args []Value) (BucketSet, *Error)             // errors are those of execution

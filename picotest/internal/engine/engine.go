@@ -1,47 +1,171 @@
-// Package engine is the database inside the simulated cluster: catalog, types, placement and execution.
 package engine
 
-import "context"
+import (
+	"errors"
+	"sync"
+	"time"
+)
 
-// Engine holds the catalog and the data of a cluster. It is safe for concurrent use.
-type Engine struct{ cfg Config }
+// Engine holds the catalog and the data of a cluster. It is safe for concurrent use: one statement works on the data at a time,
+// and none does while View.Before is called.
+type Engine struct {
+	cfg Config
 
-// Stmt is a prepared statement. It is safe for concurrent use.
-type Stmt struct{ sql string }
+	mu     sync.Mutex
+	cat    *catalog
+	db     *db
+	store  *store
+	loaded map[string]loadedTable // system tables that SQLite holds, by name
+	closed bool
+}
+
+// loadedTable says what a system table was filled from.
+type loadedTable struct {
+	sys     *System
+	version uint64
+	build   string
+}
 
 // New makes an engine with an empty catalog: system tables, users admin, guest and pico_service, roles.
-func New(cfg Config) (*Engine, error) { return &Engine{cfg: cfg}, nil }
+func New(cfg Config) (*Engine, error) {
+	if cfg.Live == nil {
+		return nil, errors.New("engine: Config.Live is nil; give it the state of a cluster")
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	d, err := openDB()
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{cfg: cfg, cat: newCatalog(), db: d, store: newStore(d), loaded: map[string]loadedTable{}}
+	e.cat.users["admin"].password = cfg.AdminPassword
+	e.cat.grantBootstrap(cfg.Version)
+	return e, nil
+}
 
-func unready() *Error { return &Error{Code: "XX000", Message: "engine: not implemented yet"} }
+// Close frees everything. Statements that are prepared fail afterwards.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil
+	}
+	e.closed = true
+	return e.db.close()
+}
 
-func (e *Engine) Prepare(s Session, sql string, oids []uint32) (*Stmt, *Error) { return nil, unready() }
-func (e *Engine) Account(name string) (Account, bool)                          { return Account{}, false }
-func (e *Engine) Setting(name, scope string) (Value, bool)                     { return nil, false }
-func (e *Engine) AddInstance(replicaset, instance, from string)                {}
-func (e *Engine) RemoveInstance(replicaset, instance string)                   {}
-func (e *Engine) SetLag(replicaset, instance string, lag bool)                 {}
-func (e *Engine) Resync(replicaset, instance, from string)                     {}
-func (e *Engine) ForgetUnlogged(instance string)                               {}
-func (e *Engine) MoveBuckets(tier string, first, last uint64, from, to string) {}
-func (e *Engine) Close() error                                                 { return nil }
+// Account looks a user up.
+func (e *Engine) Account(name string) (Account, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	u, ok := e.cat.users[name]
+	if !ok || u.role {
+		return Account{}, false
+	}
+	return Account{ID: u.id, Name: u.name, Method: u.method, Password: u.password, Login: e.cat.hasLogin(u)}, true
+}
 
-func (s *Stmt) Kind() Kind                                                 { return Empty }
-func (s *Stmt) SQL() string                                                { return s.sql }
-func (s *Stmt) Tag() (string, bool)                                        { return "", false }
-func (s *Stmt) Params() []uint32                                           { return nil }
-func (s *Stmt) Columns() []Column                                          { return nil }
-func (s *Stmt) Returns() bool                                              { return false }
-func (s *Stmt) Key() []KeyParam                                            { return nil }
-func (s *Stmt) Tier() string                                               { return "" }
-func (s *Stmt) Global() bool                                               { return false }
-func (s *Stmt) Unlogged() bool                                             { return false }
-func (s *Stmt) Tables() []string                                           { return nil }
-func (s *Stmt) Stale() bool                                                { return false }
-func (s *Stmt) Name() string                                               { return "" }
-func (s *Stmt) Options(args []Value) (Options, *Error)                     { return Options{}, unready() }
-func (s *Stmt) Buckets(args []Value) (BucketSet, *Error)                   { return BucketSet{}, unready() }
-func (s *Stmt) Bind(formats []int16, raw [][]byte) ([]Value, *Error)       { return nil, unready() }
-func (s *Stmt) Run(_ context.Context, _ []Value, _ View) (*Result, *Error) { return nil, unready() }
+// Setting reads ALTER SYSTEM's value of a parameter, its default otherwise; scope is a tier or "".
+func (e *Engine) Setting(name, scope string) (Value, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	v := e.cat.setting(name, scope)
+	return v, v != nil
+}
+
+// AddInstance gives a new instance of a replicaset an empty copy, or one filled from another instance's.
+func (e *Engine) AddInstance(replicaset, instance, from string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.store.find(replicaset, instance) == nil {
+		e.store.add(replicaset, instance)
+	}
+	e.resync(replicaset, instance, from)
+}
+
+// RemoveInstance drops the copy.
+func (e *Engine) RemoveInstance(replicaset, instance string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.must(e.store.remove(replicaset, instance))
+}
+
+// SetLag makes an instance's copy stop (true) or resume (false) following; what was written meanwhile is applied on resume.
+func (e *Engine) SetLag(replicaset, instance string, lag bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c := e.store.at(Copy{replicaset, instance})
+	if c.lag = lag; !lag && !e.closed {
+		e.must(e.store.catchUp(c))
+	}
+}
+
+// Resync makes the copy equal to another instance's: before a planned switchover, or when an old leader comes back.
+func (e *Engine) Resync(replicaset, instance, from string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.resync(replicaset, instance, from)
+}
+
+func (e *Engine) resync(replicaset, instance, from string) {
+	src := e.store.find(replicaset, from)
+	if src == nil || from == instance || e.closed {
+		return
+	}
+	e.must(e.store.resync(e.store.at(Copy{replicaset, instance}), src, e.cat.sorted()))
+}
+
+// ForgetUnlogged empties the unlogged tables of an instance, as a restart or a change of leader does.
+func (e *Engine) ForgetUnlogged(instance string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, t := range e.cat.sorted() {
+		if !t.unlogged {
+			continue
+		}
+		for _, copies := range e.store.copies {
+			for _, c := range copies {
+				if c.instance == instance && e.store.phys[t.id][c.n] {
+					e.must(e.db.exec("DELETE FROM " + physName(t.id, c.n)))
+				}
+			}
+		}
+	}
+}
+
+// MoveBuckets moves the rows of buckets first..last of a tier from one replicaset's copies to another's.
+func (e *Engine) MoveBuckets(tier string, first, last uint64, from, to string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closed {
+		e.must(e.store.move(e.cat.sorted(), tier, first, last, from, to))
+	}
+}
+
+// must stops the test run: SQLite in memory fails for reasons of programming alone.
+func (e *Engine) must(err error) {
+	if err != nil && !e.closed {
+		panic(err)
+	}
+}
+
+// begin sets up what functions of a running statement see.
+func (e *Engine) begin(instance string) *runState {
+	sys := e.cfg.Live.System(instance)
+	if sys == nil {
+		sys = &System{}
+	}
+	r := &runState{sys: sys, now: DatetimeOf(e.cfg.Now())}
+	for _, i := range sys.Instances {
+		// Names are reused after an expulsion: the last of a name is the living one.
+		if i.Name == instance {
+			r.self = i
+		}
+	}
+	e.db.run, e.db.fnErr = r, nil
+	return r
+}
 
 var (
 	_ API     = (*Engine)(nil)

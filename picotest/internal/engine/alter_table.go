@@ -1,0 +1,113 @@
+package engine
+
+import "github.com/picodata/go-picodata/picotest/internal/grammar"
+
+// alterTable replaces a table by a changed copy of a newer version.
+func (e *Engine) alterTable(s *Stmt, n *grammar.AlterTable) *Error {
+	t, ok := e.cat.tables[n.Table.Name]
+	if !ok {
+		return bare("table %s does not exist", n.Table.Name)
+	}
+	if !e.cat.may(s.me(), "alter", "table", int64(t.id), t.owner) {
+		return denied("Alter", "space", t.name, s.sess.User)
+	}
+	c := t.clone()
+	var added []column
+	for _, act := range n.Actions {
+		switch x := act.(type) {
+		case *grammar.RenameTable:
+			if _, taken := e.cat.lookup(x.To.Name, s.sess.Version); taken {
+				return bare("table %s already exists", x.To.Name)
+			}
+			c.name = x.To.Name
+		case *grammar.AddColumn:
+			if _, twice := c.column(x.Column.Name.Name); twice {
+				if x.IfNotExists {
+					continue
+				}
+				return bare("column %s already exists", x.Column.Name.Name)
+			}
+			if x.Column.Null == grammar.NotNull {
+				return bare("column %s cannot be added as NOT NULL", x.Column.Name.Name)
+			}
+			col := column{name: x.Column.Name.Name, typ: typeOfName(x.Column.Type), nullable: true, slot: c.slots}
+			c.columns = append(c.columns, col)
+			c.slots++
+			added = append(added, col)
+		case *grammar.DropColumn:
+			if err := c.dropColumn(x); err != nil {
+				return err
+			}
+		case *grammar.RenameColumn:
+			if err := c.renameColumn(x); err != nil {
+				return err
+			}
+		case *grammar.AlterColumn:
+			i, ok := c.column(x.Column.Name)
+			if !ok {
+				return bare("column %s does not exist", x.Column.Name)
+			}
+			switch {
+			case x.Type != nil:
+				c.columns[i].typ = typeOfName(*x.Type)
+			case x.SetNotNull:
+				c.columns[i].nullable = false
+			default:
+				c.columns[i].nullable = true
+			}
+		}
+	}
+	c.version = e.cat.bump()
+	delete(e.cat.tables, t.name)
+	e.cat.tables[c.name] = c
+	for _, col := range added {
+		if err := e.store.addColumn(c, col); err != nil {
+			return broken(err)
+		}
+	}
+	return nil
+}
+
+// dropColumn takes a column away; its slot stays, so that rows needn't be rewritten.
+func (t *table) dropColumn(x *grammar.DropColumn) *Error {
+	at, ok := t.column(x.Column.Name)
+	if !ok {
+		if x.IfExists {
+			return nil
+		}
+		return bare("column %s does not exist", x.Column.Name)
+	}
+	for _, list := range [][]int{t.pk, t.key} {
+		for i, p := range list {
+			if p == at {
+				return bare("column %s is a part of a key", x.Column.Name)
+			}
+			if p > at {
+				list[i]--
+			}
+		}
+	}
+	t.columns = append(t.columns[:at], t.columns[at+1:]...)
+	return nil
+}
+
+func (t *table) renameColumn(x *grammar.RenameColumn) *Error {
+	at, ok := t.column(x.From.Name)
+	if !ok {
+		return bare("column %s does not exist", x.From.Name)
+	}
+	if _, taken := t.column(x.To.Name); taken {
+		return bare("column %s already exists", x.To.Name)
+	}
+	t.columns[at].name = x.To.Name
+	for i := range t.indexes {
+		names := append([]string(nil), t.indexes[i].columns...)
+		for j, n := range names {
+			if n == x.From.Name {
+				names[j] = x.To.Name
+			}
+		}
+		t.indexes[i].columns = names
+	}
+	return nil
+}

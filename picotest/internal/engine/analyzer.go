@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/picodata/go-picodata/picotest/internal/grammar"
+)
+
+// analyzer types one statement and translates it for SQLite. It lives as long as Prepare, under the engine's lock.
+type analyzer struct {
+	cat        *catalog
+	sess       Session
+	sql        string
+	params     []param
+	types      map[grammar.Expr]sqlType // as the expression yields by itself
+	casts      map[grammar.Expr]sqlType // what its surroundings make of it
+	columns    map[*grammar.ColumnRef]boundColumn
+	tables     []*table // in order of first use
+	refs       []*table // tables by marker number
+	names      int      // for unique SQLite names
+	lets       map[string]sqlType
+	subqueries map[grammar.Expr]*query
+}
+
+// param is what is known of a parameter.
+type param struct {
+	typ   sqlType
+	known bool
+	oid   uint32 // the client's, 0 if it gave none
+}
+
+func newAnalyzer(cat *catalog, s Session, sql string, oids []uint32) *analyzer {
+	a := &analyzer{cat: cat, sess: s, sql: sql, types: map[grammar.Expr]sqlType{}, casts: map[grammar.Expr]sqlType{},
+		columns: map[*grammar.ColumnRef]boundColumn{}, lets: map[string]sqlType{}, subqueries: map[grammar.Expr]*query{}}
+	for _, oid := range oids {
+		p := param{}
+		if t, ok := typeOfOID(oid); ok {
+			p = param{typ: t, known: true, oid: oid}
+		}
+		a.params = append(a.params, p)
+	}
+	return a
+}
+
+// param gives the place of parameter n, from 1.
+func (a *analyzer) param(n int) *param {
+	for len(a.params) < n {
+		a.params = append(a.params, param{})
+	}
+	return &a.params[n-1]
+}
+
+// marker stands in the translated text for a table's rows; NUL can't come from a client.
+func (a *analyzer) marker(t *table) string {
+	a.refs = append(a.refs, t)
+	return fmt.Sprintf("\x00%d\x00", len(a.refs)-1)
+}
+
+func (a *analyzer) use(t *table) {
+	for _, u := range a.tables {
+		if u.name == t.name {
+			return
+		}
+	}
+	a.tables = append(a.tables, t)
+}
+
+// unique makes a name for SQLite that no user's name equals.
+func (a *analyzer) unique() string {
+	a.names++
+	return fmt.Sprintf("\x01s%d", a.names)
+}
+
+// describe lists types for an error: "int, text".
+func describe(types []sqlType) string {
+	parts := make([]string, len(types))
+	for i, t := range types {
+		parts[i] = t.String()
+	}
+	return strings.Join(parts, ", ")
+}
+
+// describeAnd lists types for an error: "int, bool and text".
+func describeAnd(types []sqlType) string {
+	if len(types) < 2 {
+		return describe(types)
+	}
+	return describe(types[:len(types)-1]) + " and " + types[len(types)-1].String()
+}
+
+// unparen takes parentheses off.
+func unparen(x grammar.Expr) grammar.Expr {
+	for {
+		p, ok := x.(*grammar.Paren)
+		if !ok {
+			return x
+		}
+		x = p.X
+	}
+}

@@ -1,0 +1,319 @@
+package engine
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/picodata/go-picodata/picotest/internal/grammar"
+)
+
+// emit translates an expression that infer has typed; the text yields it in the type its surroundings want.
+func (a *analyzer) emit(x grammar.Expr, sc *scope) string {
+	own := a.types[x]
+	to, cast := a.casts[x]
+	if lit, ok := x.(*grammar.Literal); ok {
+		if cast {
+			return a.emitLiteral(lit, to)
+		}
+		return a.emitLiteral(lit, own)
+	}
+	text := a.emitKind(x, sc)
+	if cast {
+		return coerceText(text, own, to)
+	}
+	return text
+}
+
+// coerceText wraps an expression so that its value has another type of number.
+func coerceText(text string, from, to sqlType) string {
+	if from == to || from.array || to.array {
+		return text
+	}
+	switch to.base {
+	case tDouble:
+		if from.base != tDouble {
+			return "todbl(" + text + ")"
+		}
+	case tNumeric:
+		if from.base != tNumeric {
+			return "todec(" + text + ")"
+		}
+	case tText:
+		if from.base != tText && from.base != tUnknown {
+			return fmt.Sprintf("p_cast(%s, %d, %d)", text, from.code(), to.code())
+		}
+	}
+	return text
+}
+
+// compared adds the collation that a type compares by.
+func compared(text string, t sqlType) string {
+	if c := t.collation(); c != "" {
+		return "(" + text + c + ")"
+	}
+	return text
+}
+
+// effective is the type an expression has once its surroundings have bent it.
+func (a *analyzer) effective(x grammar.Expr) sqlType {
+	if t, ok := a.casts[x]; ok {
+		return t
+	}
+	if p, ok := x.(*grammar.Paren); ok {
+		return a.effective(p.X)
+	}
+	return a.types[x]
+}
+
+// literal gives the value of a literal taken as type t. A string that doesn't read as t is the server's error.
+func literal(x *grammar.Literal, t sqlType) (Value, *Error) {
+	switch x.Kind {
+	case grammar.NullLiteral:
+		return nil, nil
+	case grammar.TrueLiteral:
+		return true, nil
+	case grammar.FalseLiteral:
+		return false, nil
+	case grammar.IntegerLiteral:
+		v, _ := parseInt(x.Value, 64)
+		return v, nil
+	case grammar.DecimalLiteral:
+		d, err := ParseDecimal(x.Value)
+		if err != nil {
+			return nil, refuse("invalid query: value doesn't fit into decimal range: %s", x.Value)
+		}
+		return d, nil
+	case grammar.DoubleLiteral:
+		f, _ := parseFloat(x.Value)
+		return f, nil
+	}
+	if t == typeUnknown || t == typeText {
+		return x.Value, nil
+	}
+	if t.array {
+		if elem, ok := decodeArrayText(sqlType{base: t.base}.oid(), x.Value); ok {
+			return elem, nil
+		}
+	} else if v, ok := convert(x.Value, t); ok {
+		return v, nil
+	}
+	return nil, refuse("failed to parse '%s' as a value of type %s, consider using explicit type casts", x.Value, t)
+}
+
+func (a *analyzer) emitLiteral(x *grammar.Literal, t sqlType) string {
+	v, err := literal(x, t)
+	if err != nil {
+		return "NULL" // literals are checked before anything runs
+	}
+	if c, ok := convert(v, t); ok && t != typeUnknown {
+		v = c
+	}
+	return cellLiteral(toCell(v))
+}
+
+func cellLiteral(c cell) string {
+	switch x := c.(type) {
+	case int64:
+		return strconv.FormatInt(x, 10)
+	case float64:
+		s := strconv.FormatFloat(x, 'e', -1, 64)
+		if strings.Contains(s, "Inf") {
+			s = strings.Replace(strings.TrimPrefix(s, "+"), "Inf", "9e999", 1)
+		}
+		return s
+	case string:
+		return quoteText(x)
+	}
+	return "NULL"
+}
+
+func (a *analyzer) emitList(xs []grammar.Expr, sc *scope) string {
+	parts := make([]string, len(xs))
+	for i, x := range xs {
+		parts[i] = a.emit(x, sc)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (a *analyzer) emitKind(x grammar.Expr, sc *scope) string {
+	switch x := x.(type) {
+	case *grammar.Paren:
+		return "(" + a.emit(x.X, sc) + ")"
+	case *grammar.Param:
+		return "?" + strconv.Itoa(x.Index)
+	case *grammar.ColumnRef:
+		b := a.columns[x]
+		if b.source == nil {
+			return "(" + quote("\x01let_"+x.Column.Name) + ")"
+		}
+		return quote(b.source.sqlName) + "." + quote(b.source.columns[b.index].name)
+	case *grammar.Cast:
+		from, to := a.effective(x.X), typeOfName(x.Type).expr()
+		return a.emitCast(a.emit(x.X, sc), from, to)
+	case *grammar.Binary:
+		return a.emitBinary(x, sc)
+	case *grammar.Not:
+		return "(NOT " + a.emit(x.X, sc) + ")"
+	case *grammar.Is:
+		return a.emitIs(x, sc)
+	case *grammar.Between:
+		t := a.effective(x.X)
+		not := ""
+		if x.Not {
+			not = "NOT "
+		}
+		return "(" + compared(a.emit(x.X, sc), t) + " " + not + "BETWEEN " + a.emit(x.Low, sc) + " AND " + a.emit(x.High, sc) + ")"
+	case *grammar.In:
+		return a.emitIn(x, sc)
+	case *grammar.LikeExpr:
+		return a.emitLike(x, sc)
+	case *grammar.Trim:
+		where := map[grammar.TrimKind]string{grammar.TrimLeading: "leading", grammar.TrimTrailing: "trailing"}[x.Kind]
+		set := "' '"
+		if x.Pattern != nil {
+			set = a.emit(x.Pattern, sc)
+		}
+		return "p_trim(" + a.emit(x.Target, sc) + ", " + set + ", '" + where + "')"
+	case *grammar.Substring:
+		args := []string{a.emit(x.X, sc), "1"}
+		if x.From != nil {
+			args[1] = a.emit(x.From, sc)
+		}
+		if x.For != nil {
+			args = append(args, a.emit(x.For, sc))
+		}
+		return "p_substr(" + strings.Join(args, ", ") + ")"
+	case *grammar.NowFunc:
+		return fmt.Sprintf("p_now(%d)", x.Kind)
+	case *grammar.FuncCall:
+		return a.emitCall(x, sc)
+	case *grammar.WindowCall:
+		return a.emitWindow(x, sc)
+	case *grammar.Case:
+		return a.emitCase(x, sc)
+	case *grammar.Exists:
+		return "(EXISTS (" + a.subqueries[x].code + "))"
+	case *grammar.SubQuery:
+		return "(" + a.subqueries[x].code + ")"
+	case *grammar.Array:
+		return "p_array(" + a.emitList(x.Items, sc) + ")"
+	case *grammar.Index:
+		fn := "p_index"
+		if a.effective(x.X).array {
+			fn = "p_item"
+		}
+		return fn + "(" + a.emit(x.X, sc) + ", " + a.emit(x.Sub, sc) + ")"
+	case *grammar.Row:
+		return "(" + a.emitList(x.Items, sc) + ")"
+	}
+	return "NULL"
+}
+
+func (a *analyzer) emitCast(text string, from, to sqlType) string {
+	if from == to || from == typeUnknown {
+		return text
+	}
+	return fmt.Sprintf("p_cast(%s, %d, %d)", text, from.code(), to.code())
+}
+
+func (a *analyzer) emitBinary(x *grammar.Binary, sc *scope) string {
+	op := x.Op.String()
+	l, r := a.emit(x.L, sc), a.emit(x.R, sc)
+	t := a.effective(x.L)
+	switch x.Op {
+	case grammar.OpOr, grammar.OpAnd, grammar.OpConcat:
+		return "(" + l + " " + op + " " + r + ")"
+	case grammar.OpEq, grammar.OpNe, grammar.OpLt, grammar.OpLe, grammar.OpGt, grammar.OpGe:
+		if lr, ok := unparen(x.L).(*grammar.Row); ok {
+			if rr, ok := unparen(x.R).(*grammar.Row); ok && (x.Op == grammar.OpEq || x.Op == grammar.OpNe) {
+				return a.emitRowEquality(x.Op, lr, rr, sc)
+			}
+		}
+		return "(" + compared(l, t) + " " + op + " " + r + ")"
+	}
+	names := map[grammar.BinaryOp]string{grammar.OpAdd: "add", grammar.OpSub: "sub", grammar.OpMul: "mul", grammar.OpDiv: "div", grammar.OpMod: "mod"}
+	switch t.base {
+	case tNumeric:
+		return "n" + names[x.Op] + "(" + l + ", " + r + ")"
+	case tDouble:
+		if x.Op == grammar.OpDiv {
+			return "fdiv(" + l + ", " + r + ")"
+		}
+		return "(" + l + " " + op + " " + r + ")"
+	}
+	return "i" + names[x.Op] + "(" + l + ", " + r + ")"
+}
+
+func (a *analyzer) emitRowEquality(op grammar.BinaryOp, l, r *grammar.Row, sc *scope) string {
+	parts := make([]string, len(l.Items))
+	for i := range l.Items {
+		parts[i] = compared(a.emit(l.Items[i], sc), a.effective(l.Items[i])) + " = " + a.emit(r.Items[i], sc)
+	}
+	text := "(" + strings.Join(parts, " AND ") + ")"
+	if op == grammar.OpNe {
+		return "(NOT " + text + ")"
+	}
+	return text
+}
+
+func (a *analyzer) emitIs(x *grammar.Is, sc *scope) string {
+	what := map[grammar.IsKind]string{grammar.IsNull: "NULL", grammar.IsUnknown: "NULL", grammar.IsTrue: "1", grammar.IsFalse: "0"}[x.Kind]
+	not := ""
+	if x.Not {
+		not = "NOT "
+	}
+	return "(" + a.emit(x.X, sc) + " IS " + not + what + ")"
+}
+
+func (a *analyzer) emitIn(x *grammar.In, sc *scope) string {
+	not := ""
+	if x.Not {
+		not = "NOT "
+	}
+	left := a.emit(x.X, sc)
+	t := a.effective(x.X)
+	switch r := unparen(x.R).(type) {
+	case *grammar.Row:
+		if lr, ok := unparen(x.X).(*grammar.Row); ok {
+			var parts []string
+			for _, item := range r.Items {
+				if rr, ok := unparen(item).(*grammar.Row); ok && len(rr.Items) == len(lr.Items) {
+					parts = append(parts, a.emitRowEquality(grammar.OpEq, lr, rr, sc))
+				}
+			}
+			return "(" + not + "(" + strings.Join(parts, " OR ") + "))"
+		}
+		return "(" + compared(left, t) + " " + not + "IN (" + a.emitList(r.Items, sc) + "))"
+	case *grammar.SubQuery:
+		return "(" + compared(left, t) + " " + not + "IN " + a.emit(x.R, sc) + ")"
+	}
+	return "(" + compared(left, t) + " " + not + "IN (" + a.emit(x.R, sc) + "))"
+}
+
+func (a *analyzer) emitLike(x *grammar.LikeExpr, sc *scope) string {
+	s, p, esc := a.emit(x.X, sc), a.emit(x.Pattern, sc), `'\'`
+	if x.Escape != nil {
+		esc = a.emit(x.Escape, sc)
+	}
+	if x.Kind == grammar.ILike {
+		s, p = "p_lower("+s+")", "p_lower("+p+")"
+	}
+	return "p_like(" + s + ", " + p + ", " + esc + ")"
+}
+
+func (a *analyzer) emitCase(x *grammar.Case, sc *scope) string {
+	var b strings.Builder
+	b.WriteString("(CASE")
+	if x.Operand != nil {
+		b.WriteString(" " + compared(a.emit(x.Operand, sc), a.effective(x.Operand)))
+	}
+	for _, w := range x.Whens {
+		b.WriteString(" WHEN " + a.emit(w.Cond, sc) + " THEN " + a.emit(w.Then, sc))
+	}
+	if x.Else != nil {
+		b.WriteString(" ELSE " + a.emit(x.Else, sc))
+	}
+	b.WriteString(" END)")
+	return b.String()
+}

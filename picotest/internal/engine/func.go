@@ -1,0 +1,298 @@
+package engine
+
+import (
+	"errors"
+	"math"
+	"math/bits"
+	"strings"
+
+	sqlite3 "github.com/ncruces/go-sqlite3"
+)
+
+var errFunction = errors.New("function failed")
+
+// fail remembers the server's text for the error that SQLite is about to report.
+func (d *db) fail(ctx sqlite3.Context, text string) {
+	d.fnErr = &Error{"XX000", text}
+	ctx.ResultError(errFunction)
+}
+
+const (
+	textOverflow = "Failed to execute SQL statement: integer is overflowed"
+	textDivision = "Failed to execute SQL statement: division by zero"
+)
+
+// fn defines a function that is NULL if any argument is.
+func (d *db) fn(name string, args int, f func(a []cell) (cell, string)) error {
+	return d.conn.CreateFunction(name, args, sqlite3.DETERMINISTIC, func(ctx sqlite3.Context, arg ...sqlite3.Value) {
+		a := make([]cell, len(arg))
+		for i, v := range arg {
+			if a[i] = argCell(v); a[i] == nil {
+				ctx.ResultNull()
+				return
+			}
+		}
+		r, text := f(a)
+		if text != "" {
+			d.fail(ctx, text)
+			return
+		}
+		resultCell(ctx, r)
+	})
+}
+
+func (d *db) defineFunctions() error {
+	var errs []error
+	def := func(name string, args int, f func(a []cell) (cell, string)) { errs = append(errs, d.fn(name, args, f)) }
+	for name, op := range map[string]func(x, y int64) (int64, string){"iadd": addInt, "isub": subInt, "imul": mulInt, "idiv": divInt, "imod": modInt} {
+		def(name, 2, func(a []cell) (cell, string) {
+			x, ok1 := a[0].(int64)
+			y, ok2 := a[1].(int64)
+			if !ok1 || !ok2 {
+				return nil, ""
+			}
+			return op(x, y)
+		})
+	}
+	for name, op := range map[string]func(x, y Decimal) (Decimal, error){
+		"nadd": func(x, y Decimal) (Decimal, error) { return x.add(y), nil },
+		"nsub": func(x, y Decimal) (Decimal, error) { return x.sub(y), nil },
+		"nmul": func(x, y Decimal) (Decimal, error) { return x.mul(y), nil },
+		"ndiv": Decimal.div,
+	} {
+		def(name, 2, func(a []cell) (cell, string) {
+			r, err := op(cellDecimal(a[0]), cellDecimal(a[1]))
+			if err != nil {
+				return nil, textDivision
+			}
+			if !r.fits() {
+				return nil, "Failed to execute SQL statement: decimal is overflowed"
+			}
+			return r.exact(), ""
+		})
+	}
+	def("fdiv", 2, func(a []cell) (cell, string) {
+		x, y := cellFloat(a[0]), cellFloat(a[1])
+		if y == 0 {
+			return nil, textDivision
+		}
+		return x / y, ""
+	})
+	def("todec", 1, func(a []cell) (cell, string) { return cellDecimal(a[0]).exact(), "" })
+	def("todbl", 1, func(a []cell) (cell, string) { return cellFloat(a[0]), "" })
+	def("nabs", 1, func(a []cell) (cell, string) {
+		x := cellDecimal(a[0])
+		if x.Cmp(Decimal{}) < 0 {
+			x = Decimal{}.sub(x)
+		}
+		return x.exact(), ""
+	})
+	def("p_lower", 1, func(a []cell) (cell, string) { return strings.ToLower(cellText(a[0])), "" })
+	def("p_upper", 1, func(a []cell) (cell, string) { return strings.ToUpper(cellText(a[0])), "" })
+	def("p_like", 3, func(a []cell) (cell, string) {
+		esc := []rune(cellText(a[2]))
+		if len(esc) > 1 {
+			return nil, "Failed to execute SQL statement: ESCAPE expression must be a single character"
+		}
+		var e rune = -1
+		if len(esc) == 1 {
+			e = esc[0]
+		}
+		if likeMatch([]rune(cellText(a[1])), []rune(cellText(a[0])), e) {
+			return int64(1), ""
+		}
+		return int64(0), ""
+	})
+	errs = append(errs,
+		d.conn.CreateFunction("p_cast", 3, sqlite3.DETERMINISTIC, d.castFunction),
+		d.conn.CreateWindowFunction("dsum", 1, sqlite3.DETERMINISTIC, func() sqlite3.AggregateFunction { return &sumAgg{} }),
+		d.conn.CreateWindowFunction("davg", 1, sqlite3.DETERMINISTIC, func() sqlite3.AggregateFunction { return &sumAgg{mean: true} }),
+		d.conn.CreateWindowFunction("ftotal", 1, sqlite3.DETERMINISTIC, func() sqlite3.AggregateFunction { return &totalAgg{} }),
+		d.defineLiveFunctions(), d.defineTextFunctions(), d.defineDocFunctions())
+	return errors.Join(errs...)
+}
+
+func addInt(x, y int64) (int64, string) {
+	s := x + y
+	if (s > x) != (y > 0) && y != 0 {
+		return 0, textOverflow
+	}
+	return s, ""
+}
+
+func subInt(x, y int64) (int64, string) {
+	s := x - y
+	if (s < x) != (y > 0) && y != 0 {
+		return 0, textOverflow
+	}
+	return s, ""
+}
+
+func mulInt(x, y int64) (int64, string) {
+	hi, lo := bits.Mul64(absInt(x), absInt(y))
+	neg := (x < 0) != (y < 0)
+	if hi != 0 || !neg && lo > math.MaxInt64 || neg && lo > 1<<63 {
+		return 0, textOverflow
+	}
+	if neg {
+		return -int64(lo), ""
+	}
+	return int64(lo), ""
+}
+
+func absInt(x int64) uint64 {
+	if x < 0 {
+		return -uint64(x)
+	}
+	return uint64(x)
+}
+
+func divInt(x, y int64) (int64, string) {
+	if y == 0 {
+		return 0, textDivision
+	}
+	if x == math.MinInt64 && y == -1 {
+		return 0, textOverflow
+	}
+	return x / y, ""
+}
+
+func modInt(x, y int64) (int64, string) {
+	if y == 0 {
+		return 0, textDivision
+	}
+	if y == -1 {
+		return 0, ""
+	}
+	return x % y, ""
+}
+
+func cellDecimal(c cell) Decimal {
+	switch x := c.(type) {
+	case int64:
+		return DecimalFromInt(x)
+	case string:
+		if d, err := ParseDecimal(x); err == nil {
+			return d
+		}
+	case float64:
+		return decimalOfFloat(x)
+	}
+	return Decimal{}
+}
+
+// decimalOfFloat takes the shortest text of a double; infinities and what doesn't fit become 0.
+func decimalOfFloat(f float64) Decimal {
+	d, err := ParseDecimal(strings.TrimSuffix(shortFloat(f), ".0"))
+	if err != nil {
+		return Decimal{}
+	}
+	return d
+}
+
+func cellFloat(c cell) float64 {
+	switch x := c.(type) {
+	case int64:
+		return float64(x)
+	case float64:
+		return x
+	case string:
+		return cellDecimal(x).float()
+	}
+	return 0
+}
+
+func cellText(c cell) string {
+	switch x := c.(type) {
+	case string:
+		return x
+	case nil:
+		return ""
+	}
+	return string(encodeText(c))
+}
+
+// likeMatch matches LIKE's % and _; an escaped character stands for itself.
+func likeMatch(p, s []rune, esc rune) bool {
+	for len(p) > 0 {
+		switch {
+		case p[0] == esc && len(p) > 1:
+			if len(s) == 0 || s[0] != p[1] {
+				return false
+			}
+			p, s = p[2:], s[1:]
+		case p[0] == '%':
+			for len(p) > 0 && p[0] == '%' {
+				p = p[1:]
+			}
+			for i := 0; i <= len(s); i++ {
+				if likeMatch(p, s[i:], esc) {
+					return true
+				}
+			}
+			return false
+		case len(s) == 0, p[0] != '_' && p[0] != s[0]:
+			return false
+		default:
+			p, s = p[1:], s[1:]
+		}
+	}
+	return len(s) == 0
+}
+
+// sumAgg is SUM and AVG of integers and decimals, exact.
+type sumAgg struct {
+	sum  Decimal
+	n    int64
+	mean bool
+}
+
+func (a *sumAgg) Step(_ sqlite3.Context, arg ...sqlite3.Value) {
+	if c := argCell(arg[0]); c != nil {
+		a.sum, a.n = a.sum.add(cellDecimal(c)), a.n+1
+	}
+}
+
+func (a *sumAgg) Inverse(_ sqlite3.Context, arg ...sqlite3.Value) {
+	if c := argCell(arg[0]); c != nil {
+		a.sum, a.n = a.sum.sub(cellDecimal(c)), a.n-1
+	}
+}
+
+func (a *sumAgg) Value(ctx sqlite3.Context) {
+	if a.n == 0 {
+		ctx.ResultNull()
+		return
+	}
+	r := a.sum
+	if a.mean {
+		r, _ = r.div(DecimalFromInt(a.n)) // n isn't 0
+	}
+	ctx.ResultText(r.exact())
+}
+
+// totalAgg is TOTAL: a double, or the integer 0 when there was nothing to add.
+type totalAgg struct {
+	sum float64
+	n   int64
+}
+
+func (a *totalAgg) Step(_ sqlite3.Context, arg ...sqlite3.Value) {
+	if c := argCell(arg[0]); c != nil {
+		a.sum, a.n = a.sum+cellFloat(c), a.n+1
+	}
+}
+
+func (a *totalAgg) Inverse(_ sqlite3.Context, arg ...sqlite3.Value) {
+	if c := argCell(arg[0]); c != nil {
+		a.sum, a.n = a.sum-cellFloat(c), a.n-1
+	}
+}
+
+func (a *totalAgg) Value(ctx sqlite3.Context) {
+	if a.n == 0 {
+		ctx.ResultInt64(0)
+		return
+	}
+	ctx.ResultFloat(a.sum)
+}

@@ -1,0 +1,215 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	sqlite3 "github.com/ncruces/go-sqlite3"
+)
+
+// castFunction is p_cast(x, from, to); the types are sqlType numbers, negative for arrays.
+func (d *db) castFunction(ctx sqlite3.Context, arg ...sqlite3.Value) {
+	c := argCell(arg[0])
+	if c == nil {
+		ctx.ResultNull()
+		return
+	}
+	r, text := castCell(c, typeOfCode(arg[1].Int64()), typeOfCode(arg[2].Int64()))
+	if text != "" {
+		d.fail(ctx, text)
+		return
+	}
+	resultCell(ctx, r)
+}
+
+func (t sqlType) code() int64 {
+	if t.array {
+		return -int64(t.base)
+	}
+	return int64(t.base)
+}
+
+func typeOfCode(n int64) sqlType {
+	if n < 0 {
+		return sqlType{base: baseType(-n), array: true}
+	}
+	return sqlType{base: baseType(n)}
+}
+
+// storageName is a type's name in the storage's conversion errors.
+func (t sqlType) storageName() string {
+	switch t.base {
+	case tInt, tUnsigned:
+		return "integer"
+	case tText:
+		return "string"
+	case tBool:
+		return "boolean"
+	case tNumeric:
+		return "decimal"
+	}
+	return t.String()
+}
+
+// castCell converts as CAST does; text is the server's complaint, without prefix, if the value doesn't convert.
+func castCell(c cell, from, to sqlType) (r cell, text string) {
+	if from == to {
+		return c, ""
+	}
+	v := fromCell(c, from)
+	if r, ok := convert(v, to); ok {
+		return toCell(r), ""
+	}
+	shown := string(encodeText(v))
+	switch v.(type) {
+	case string:
+		shown = "'" + shown + "'"
+	case bool:
+		shown = strings.ToUpper(strconv.FormatBool(v.(bool)))
+	}
+	return nil, fmt.Sprintf("Type mismatch: can not convert %s(%s) to %s", from.storageName(), shown, to.storageName())
+}
+
+// convert turns a value into another type, as CAST and assignments do; ok is false when it can't be.
+func convert(v Value, to sqlType) (Value, bool) {
+	if v == nil {
+		return nil, true
+	}
+	if to.array {
+		a, ok := v.(Array)
+		if !ok {
+			return nil, false
+		}
+		elem := sqlType{base: to.base}
+		out := Array{Elem: elem.oid(), Items: make([]Value, len(a.Items))}
+		for i, x := range a.Items {
+			if out.Items[i], ok = convert(x, elem); !ok {
+				return nil, false
+			}
+		}
+		return out, true
+	}
+	switch to.base {
+	case tInt, tUnsigned:
+		return convertInt(v)
+	case tDouble:
+		return convertDouble(v)
+	case tNumeric:
+		return convertDecimal(v)
+	case tText:
+		if b, ok := v.(bool); ok {
+			return strings.ToUpper(strconv.FormatBool(b)), true
+		}
+		return string(encodeText(v)), true
+	case tBool:
+		return convertBool(v)
+	case tUUID:
+		switch x := v.(type) {
+		case UUID:
+			return x, true
+		case string:
+			u, err := ParseUUID(x)
+			return u, err == nil
+		}
+	case tDatetime:
+		switch x := v.(type) {
+		case Datetime:
+			return x, true
+		case string:
+			dt, err := ParseDatetime(x)
+			return dt, err == nil
+		}
+	case tMap, tAny, tArrayAny:
+		if j, ok := v.(JSON); ok {
+			return j, true
+		}
+		return JSON(jsonOf(v)), true
+	}
+	return nil, false
+}
+
+func convertInt(v Value) (Value, bool) {
+	switch x := v.(type) {
+	case int64:
+		return x, true
+	case float64:
+		if math.IsNaN(x) || x >= math.MaxInt64 || x < math.MinInt64 {
+			return nil, false
+		}
+		return int64(x), true
+	case Decimal:
+		i, ok := x.truncated()
+		return i, ok
+	case bool:
+		if x {
+			return int64(1), true
+		}
+		return int64(0), true
+	case string:
+		return parseInt(strings.TrimSpace(x), 64)
+	case JSON:
+		return parseInt(string(x), 64)
+	}
+	return nil, false
+}
+
+func convertDouble(v Value) (Value, bool) {
+	switch x := v.(type) {
+	case int64:
+		return float64(x), true
+	case float64:
+		return x, true
+	case Decimal:
+		return x.float(), true
+	case string:
+		f, err := parseFloat(strings.TrimSpace(x))
+		return f, err == nil
+	case JSON:
+		f, err := parseFloat(string(x))
+		return f, err == nil
+	}
+	return nil, false
+}
+
+func convertDecimal(v Value) (Value, bool) {
+	switch x := v.(type) {
+	case int64:
+		return DecimalFromInt(x), true
+	case float64:
+		d, err := ParseDecimal(strings.TrimSuffix(shortFloat(x), ".0"))
+		return d, err == nil
+	case Decimal:
+		return x, true
+	case string:
+		d, err := ParseDecimal(strings.TrimSpace(x))
+		return d, err == nil
+	case JSON:
+		d, err := ParseDecimal(string(x))
+		return d, err == nil
+	}
+	return nil, false
+}
+
+func convertBool(v Value) (Value, bool) {
+	switch x := v.(type) {
+	case bool:
+		return x, true
+	case int64:
+		return x != 0, true
+	case string:
+		switch strings.ToLower(strings.TrimSpace(x)) {
+		case "true", "t":
+			return true, true
+		case "false", "f":
+			return false, true
+		}
+	case JSON:
+		return x == "true", x == "true" || x == "false"
+	}
+	return nil, false
+}
+
+// shortFloat is the shortest text that reads back as the same double.
+func shortFloat(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }

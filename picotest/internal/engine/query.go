@@ -1,0 +1,259 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/picodata/go-picodata/picotest/internal/grammar"
+)
+
+// instanceColumn is a column of every sharded table's rows that says which instance's copy they come from.
+const instanceColumn = "\x01i"
+
+// query is an analysed SELECT chain or VALUES list.
+type query struct {
+	code    string // for SQLite, with markers for tables
+	columns []sourceColumn
+	cores   []*core
+	values  []*grammar.Row
+	ctes    []*cte
+	node    *grammar.Query
+}
+
+// core is one SELECT of a chain.
+type core struct {
+	node       *grammar.SelectCore
+	sources    []*source
+	joinOn     []grammar.Expr
+	aggregated bool
+}
+
+// query analyses a query inside a scope; want types its columns where literals and parameters leave a choice.
+func (a *analyzer) query(q *grammar.Query, outer *scope, want []sqlType) (*query, *Error) {
+	sc := &scope{parent: outer, ctes: map[string]*cte{}}
+	out := &query{node: q}
+	var with []string
+	for _, c := range q.With {
+		sub, err := a.query(c.Query, &scope{parent: sc}, nil)
+		if err != nil {
+			return nil, err
+		}
+		made := &cte{name: c.Name.Name, sqlName: a.unique(), query: sub, columns: append([]sourceColumn(nil), sub.columns...)}
+		if c.Columns != nil && len(c.Columns) != len(made.columns) {
+			return nil, refuse("invalid query: expected %d columns in CTE, got %d", len(made.columns), len(c.Columns))
+		}
+		names := make([]string, len(made.columns))
+		for i := range made.columns {
+			if c.Columns != nil {
+				made.columns[i].name = c.Columns[i].Name
+			}
+			names[i] = quote(made.columns[i].name)
+		}
+		sc.ctes[made.name] = made
+		out.ctes = append(out.ctes, made)
+		with = append(with, fmt.Sprintf("%s(%s) AS (%s)", quote(made.sqlName), strings.Join(names, ", "), sub.code))
+	}
+	var err *Error
+	if q.Values != nil {
+		err = a.valuesQuery(out, sc, want)
+	} else {
+		err = a.chain(out, sc, want)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(with) > 0 {
+		out.code = "WITH " + strings.Join(with, ", ") + " " + out.code
+	}
+	return out, nil
+}
+
+// valuesQuery analyses VALUES (…), (…).
+func (a *analyzer) valuesQuery(out *query, sc *scope, want []sqlType) *Error {
+	q := out.node
+	types, err := a.valuesTypes(q.Values, sc, want)
+	if err != nil {
+		return err
+	}
+	rows := make([]string, len(q.Values))
+	for i, r := range q.Values {
+		if err := a.checkLiterals(r); err != nil {
+			return err
+		}
+		rows[i] = "(" + a.emitList(r.Items, sc) + ")"
+	}
+	names := make([]string, len(types))
+	for i, t := range types {
+		name := fmt.Sprintf("COLUMN_%d", i+1)
+		out.columns = append(out.columns, sourceColumn{name: name, typ: t})
+		names[i] = fmt.Sprintf("column%d%s AS %s", i+1, t.collation(), quote(name))
+	}
+	out.values = q.Values
+	out.code = "SELECT " + strings.Join(names, ", ") + " FROM (VALUES " + strings.Join(rows, ", ") + ")"
+	return a.tail(out, sc)
+}
+
+// valuesTypes types the columns of a VALUES list: all rows agree.
+func (a *analyzer) valuesTypes(rows []*grammar.Row, sc *scope, want []sqlType) ([]sqlType, *Error) {
+	n := len(rows[0].Items)
+	for _, r := range rows {
+		if len(r.Items) != n {
+			return nil, refuse("VALUES lists must all be the same length")
+		}
+	}
+	types := make([]sqlType, n)
+	for i := range types {
+		list := make([]grammar.Expr, len(rows))
+		for j, r := range rows {
+			list[j] = r.Items[i]
+		}
+		w := typeUnknown
+		if i < len(want) {
+			w = want[i]
+		}
+		if len(rows) == 1 {
+			t, _, err := a.infer(list[0], w, sc)
+			if err != nil {
+				return nil, err
+			}
+			a.defaultText(list[0])
+			if types[i] = a.effective(list[0]); t == typeUnknown && w != typeUnknown {
+				types[i] = w
+			}
+			continue
+		}
+		t, _, err := a.homogeneous("VALUES", list, w, sc)
+		if err != nil {
+			return nil, err
+		}
+		types[i] = t
+	}
+	return types, nil
+}
+
+// chain analyses SELECTs joined by set operators.
+func (a *analyzer) chain(out *query, sc *scope, want []sqlType) *Error {
+	var b strings.Builder
+	var last *scope
+	for i, term := range out.node.Terms {
+		inner := &scope{parent: sc}
+		code, cols, c, err := a.selectCore(term.Core, inner, want)
+		if err != nil {
+			return err
+		}
+		last = inner
+		out.cores = append(out.cores, c)
+		if i == 0 {
+			out.columns = cols
+		} else {
+			if len(cols) != len(out.columns) {
+				return refuse("invalid node: children tuples have mismatching amount of columns. Left: %d, right: %d", len(out.columns), len(cols))
+			}
+			for j := range cols {
+				switch l, r := out.columns[j].typ, cols[j].typ; {
+				case l == typeUnknown:
+					out.columns[j].typ = r
+				case r == typeUnknown || canCoerce(r, l):
+				case canCoerce(l, r):
+					out.columns[j].typ = r
+				default:
+					return refuse("UNION types %s cannot be matched", describeAnd([]sqlType{l, r}))
+				}
+			}
+			b.WriteString(map[grammar.SetOp]string{grammar.Union: " UNION ", grammar.UnionAll: " UNION ALL ", grammar.Except: " EXCEPT "}[term.Op])
+		}
+		b.WriteString(code)
+	}
+	out.code = b.String()
+	if len(out.node.Terms) == 1 {
+		return a.tail(out, last)
+	}
+	return a.tail(out, sc)
+}
+
+// tail adds ORDER BY and LIMIT.
+func (a *analyzer) tail(out *query, sc *scope) *Error {
+	if len(out.node.OrderBy) > 0 {
+		parts := make([]string, len(out.node.OrderBy))
+		for i, o := range out.node.OrderBy {
+			text, err := a.orderKey(o.Expr, out, sc)
+			if err != nil {
+				return err
+			}
+			parts[i] = text + orderSuffix(o)
+		}
+		out.code += " ORDER BY " + strings.Join(parts, ", ")
+	}
+	if l := out.node.Limit; l != nil && !l.All {
+		if l.Overflow {
+			return refuse("invalid query: LIMIT value doesn't fit into unsigned range")
+		}
+		out.code += fmt.Sprintf(" LIMIT %d", int64(min(l.Count, 1<<62)))
+	}
+	return nil
+}
+
+// orderKey is one ORDER BY element: a position, an output column or an expression over the sources.
+func (a *analyzer) orderKey(x grammar.Expr, out *query, sc *scope) (string, *Error) {
+	switch k := unparen(x).(type) {
+	case *grammar.Literal:
+		if k.Kind == grammar.IntegerLiteral {
+			n, ok := smallInt(k.Value)
+			if !ok || n < 1 || n > len(out.columns) {
+				return "", refuse("invalid query: Ordering index (%s) is bigger than child projection output length (%d).", k.Value, len(out.columns))
+			}
+			return fmt.Sprint(n), nil
+		}
+	case *grammar.Param:
+		return "", refuse("invalid query: Using parameter as a standalone ORDER BY expression doesn't influence sorting.")
+	case *grammar.ColumnRef:
+		if k.Table == nil {
+			for i, c := range out.columns {
+				if c.name == k.Column.Name {
+					return fmt.Sprint(i + 1), nil
+				}
+			}
+		}
+	}
+	if _, _, err := a.infer(x, typeUnknown, sc); err != nil {
+		return "", err
+	}
+	if err := a.checkLiterals(x); err != nil {
+		return "", err
+	}
+	return compared(a.emit(x, sc), a.effective(x)), nil
+}
+
+// source analyses an item of FROM.
+func (a *analyzer) source(s *grammar.Source, sc *scope) (src *source, code string, err *Error) {
+	src = &source{sqlName: a.unique()}
+	if s.Query != nil {
+		q, err := a.query(s.Query, sc.parent, nil)
+		if err != nil {
+			return nil, "", err
+		}
+		src.columns, src.inner = q.columns, q
+		code = "(" + q.code + ")"
+	} else {
+		src.name = s.Table.Name
+		if c := sc.cte(s.Table.Name); c != nil {
+			src.columns, src.inner, src.cte = c.columns, c.query, true
+			code = quote(c.sqlName)
+		} else {
+			t, ok := a.cat.lookup(s.Table.Name, a.sess.Version)
+			if !ok {
+				return nil, "", refuse("table with name %q not found", s.Table.Name)
+			}
+			a.use(t)
+			src.table = t
+			for _, c := range t.columns {
+				src.columns = append(src.columns, sourceColumn{name: c.name, typ: c.typ, hidden: c.hidden})
+			}
+			code = a.marker(t)
+		}
+	}
+	if s.Alias != nil {
+		src.name = s.Alias.Name
+	}
+	return src, code + " AS " + quote(src.sqlName), nil
+}

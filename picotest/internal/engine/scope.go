@@ -1,0 +1,123 @@
+package engine
+
+import "github.com/picodata/go-picodata/picotest/internal/grammar"
+
+// sourceColumn is a column that a FROM item offers.
+type sourceColumn struct {
+	name   string
+	typ    sqlType
+	hidden bool
+}
+
+// source is an item of FROM: a table, a CTE or a subquery.
+type source struct {
+	name    string // alias or table name, "" for a subquery without an alias
+	sqlName string // name in the SQLite text
+	columns []sourceColumn
+	table   *table // nil for CTEs and subqueries
+	// inner is the analysis of a subquery or CTE, for its buckets.
+	inner *query
+	cte   bool
+}
+
+// scope is what names mean inside one SELECT.
+type scope struct {
+	parent  *scope
+	sources []*source
+	ctes    map[string]*cte
+	windows map[string]string // SQLite texts of named windows
+	filter  bool              // inside WHERE, ON or HAVING, where volatile functions are refused
+	core    *core
+}
+
+type cte struct {
+	name    string
+	sqlName string
+	columns []sourceColumn
+	query   *query
+}
+
+// boundColumn is what a column reference means.
+type boundColumn struct {
+	source *source
+	index  int
+	depth  int // scopes between the reference and the source: 0 is its own
+}
+
+func (s *scope) cte(name string) *cte {
+	for ; s != nil; s = s.parent {
+		if c, ok := s.ctes[name]; ok {
+			return c
+		}
+	}
+	return nil
+}
+
+// resolve finds a column.
+func (s *scope) resolve(ref *grammar.ColumnRef) (boundColumn, *Error) {
+	if s == nil || len(s.sources) == 0 && (s.parent == nil || !s.hasSources()) {
+		return boundColumn{}, refuse("invalid expression: Reference %s met under Values that is unsupported. For string literals use single quotes.", ref.Column.Name)
+	}
+	depth := 0
+	for sc := s; sc != nil; sc = sc.parent {
+		var found []boundColumn
+		for _, src := range sc.sources {
+			if ref.Table != nil && src.name != ref.Table.Name {
+				continue
+			}
+			for i, c := range src.columns {
+				if c.name == ref.Column.Name {
+					found = append(found, boundColumn{src, i, depth})
+					break
+				}
+			}
+		}
+		if len(found) > 1 {
+			// bucket_id is in every sharded table; the first one is meant.
+			if found[0].source.columns[found[0].index].hidden {
+				return found[0], nil
+			}
+			return boundColumn{}, refuse("column name %q is ambiguous", ref.Column.Name)
+		}
+		if len(found) == 1 {
+			return found[0], nil
+		}
+		depth++
+	}
+	if ref.Table != nil && !s.hasTable(ref.Table.Name) {
+		return boundColumn{}, refuse("table with name %q not found", ref.Table.Name)
+	}
+	return boundColumn{}, refuse("column with name %q not found", ref.Column.Name)
+}
+
+func (s *scope) hasSources() bool {
+	for ; s != nil; s = s.parent {
+		if len(s.sources) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *scope) hasTable(name string) bool {
+	for ; s != nil; s = s.parent {
+		for _, src := range s.sources {
+			if src.name == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// shardedSource gives the source whose rows tell where the query runs, nil when it runs where it arrived.
+func (s *scope) shardedSource() *source {
+	for ; s != nil; s = s.parent {
+		for _, src := range s.sources {
+			if src.table != nil && !src.table.global {
+				return src
+			}
+		}
+	}
+	return nil
+}
