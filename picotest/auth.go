@@ -65,7 +65,7 @@ func (c *Cluster) unlockAfter(sql string) {
 // authenticate asks for the password by the user's method; it has sent the error if it returns false.
 func (s *session) authenticate() bool {
 	c := s.c.node.c
-	account, known := c.account(s.user)
+	account, known := c.eng.Account(s.user)
 	c.mu.Lock()
 	configured := c.users[s.user]
 	c.mu.Unlock()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -23,9 +22,6 @@ func (s *session) prepare(sql string, oids []uint32) (engine.StmtAPI, *engine.Er
 // prepare has the engine read a statement.
 func (c *Cluster) prepare(s engine.Session, sql string, oids []uint32) (engine.StmtAPI, *engine.Error) {
 	stmt, bad := c.eng.Prepare(s, sql, oids)
-	if bad != nil && bad.Message == unready {
-		return c.seam(s, sql), nil
-	}
 	if bad != nil {
 		return nil, bad
 	}
@@ -93,16 +89,17 @@ func (s *session) bind(m *pgproto3.Bind) bool {
 	if st == nil {
 		return s.fail("XX000", fmt.Sprintf("Couldn't find statement '%s'.", m.PreparedStatement))
 	}
-	if s.opts.invalidation && st.stmt.Stale() {
-		if table := s.c.node.c.missing(st.stmt); table != "" {
-			return s.fail("XX000", "sbroad: space metadata for table: "+table+" not found")
+	if s.opts.invalidation {
+		if bad := st.stmt.Missing(); bad != nil {
+			return s.fail(bad.Code, bad.Message)
 		}
+	}
+	if s.opts.invalidation && st.stmt.Stale() {
 		return s.fail("42999", fmt.Sprintf("prepared statement %s has been invalidated", m.PreparedStatement))
 	}
 	want := len(st.stmt.Params())
-	if len(m.Parameters) != want {
-		return s.fail("08P01", fmt.Sprintf(`protocol violation: bind message supplies %d parameters, but prepared statement "%s" requires %d`,
-			len(m.Parameters), m.PreparedStatement, want))
+	if bad := countParameters(len(m.Parameters), want, m.PreparedStatement); bad != nil {
+		return s.fail(bad.Code, bad.Message)
 	}
 	formats, bad := spreadFormats(m.ParameterFormatCodes, want)
 	if bad != nil {
@@ -124,15 +121,13 @@ func (s *session) bind(m *pgproto3.Bind) bool {
 	return true
 }
 
-// missing returns the first of a statement's tables that was dropped since, "" if all are there.
-func (c *Cluster) missing(stmt engine.StmtAPI) string {
-	for _, table := range stmt.Tables() {
-		text := `select 1 from "` + strings.ReplaceAll(table, `"`, `""`) + `"`
-		if _, bad := c.prepare(engine.Session{User: "admin", Version: c.version}, text, nil); bad != nil {
-			return table
-		}
+// countParameters is nil if a statement got as many parameters as it has.
+func countParameters(got, want int, name string) *engine.Error {
+	if got == want {
+		return nil
 	}
-	return ""
+	return &engine.Error{Code: "08P01", Message: fmt.Sprintf(
+		`protocol violation: bind message supplies %d parameters, but prepared statement "%s" requires %d`, got, name, want)}
 }
 
 // spreadFormats makes one format code per item: none means text for all, one is meant for all.

@@ -114,12 +114,13 @@ func (c *Cluster) planSharded(node *Node, stmt engine.StmtAPI, o engine.Options,
 type route struct {
 	owners  []*replicaset // who has them, in order of the replicasets' names
 	known   []string      // uuids of whom the node's router believes to have them
-	detours int           // calls that reach a replicaset which has given the bucket away
+	tier    *tier
+	detours int // calls that reach a replicaset which has given the bucket away
 }
 
 // routeLocked looks a statement's buckets up, in the map of the node and in the real one.
 func (c *Cluster) routeLocked(node *Node, t *tier, set engine.BucketSet) route {
-	var r route
+	r := route{tier: t}
 	has, believed := map[*replicaset]bool{}, map[string]bool{}
 	add := func(bucket uint64) {
 		if bucket >= 1 && bucket <= uint64(len(t.owners)) {
@@ -164,24 +165,27 @@ func forwardAllows(node *Node, stmt engine.StmtAPI, o engine.Options, set engine
 		return nil
 	}
 	span := set.All || len(r.known) > 1
+	if !span && node.rs.tier != r.tier {
+		return nil // the check asks the router of the instance's own tier, which can't tell
+	}
 	present := len(r.known) == 0 || len(r.known) == 1 && r.known[0] == node.rs.uuid && !node.readOnly.Load()
 	if span {
 		present = false // as the recorded servers say it, even where one of the nodes is this one
 	}
-	var reasons []string
+	var what []string
 	instead := "ro_to_rw"
 	if span {
-		reasons, instead = append(reasons, "buckets span multiple nodes"), "on"
+		what, instead = append(what, "span multiple nodes"), "on"
 	}
 	if o.Forward == "off" && !present {
-		reasons = append(reasons, "buckets are not present on the current node")
+		what = append(what, "are not present on the current node")
 	}
-	if len(reasons) == 0 {
+	if len(what) == 0 {
 		return nil
 	}
 	return &engine.Error{Code: "XX000", Message: fmt.Sprintf(
-		`sbroad: invalid option: cannot satisfy "forward = %s": %s, try using "forward = %s" instead`,
-		o.Forward, strings.Join(reasons, " and "), instead)}
+		`sbroad: invalid option: cannot satisfy "forward = %s": buckets %s, try using "forward = %s" instead`,
+		o.Forward, strings.Join(what, " and "), instead)}
 }
 
 // leaderlessLocked: while a leader of the tier is dead and not yet known to be, everything sharded of the tier

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -107,10 +108,66 @@ func TestReplay(t *testing.T) {
 
 // renameFrame keeps the byte that says what a Describe or Close is about.
 func renameFrame(m message, rename func([]byte) []byte) []byte {
+	if m.Type == "B" {
+		return renameBind(m.Body, rename)
+	}
 	if m.Type == "D" || m.Type == "C" {
 		return append([]byte{m.Body[0]}, rename(m.Body[1:])...)
 	}
 	return rename(m.Body)
+}
+
+// renameAnswer keeps logins and binary values as they are.
+func renameAnswer(m message, rename func([]byte) []byte) message {
+	switch m.Type {
+	case "R":
+		return m
+	case "D":
+		body := append([]byte(nil), m.Body[:2]...)
+		for rest := m.Body[2:]; len(rest) > 0; {
+			size := max(0, int(int32(binary.BigEndian.Uint32(rest))))
+			body = append(body, rest[:4]...)
+			body = append(body, renameValue(rest[4:4+size], rename)...)
+			rest = rest[4+size:]
+		}
+		return message{m.Type, body}
+	}
+	return message{m.Type, rename(m.Body)}
+}
+
+func renameValue(v []byte, rename func([]byte) []byte) []byte {
+	for _, b := range v {
+		if b < ' ' {
+			return v
+		}
+	}
+	if !utf8.Valid(v) {
+		return v
+	}
+	return rename(v)
+}
+
+// renameBind renames what a Bind carries.
+func renameBind(body []byte, rename func([]byte) []byte) []byte {
+	names := 0
+	for range 2 {
+		names += bytes.IndexByte(body[names:], 0) + 1
+	}
+	out := append([]byte(nil), rename(body[:names])...)
+	rest := body[names:]
+	take := func(n int) []byte {
+		b := rest[:n]
+		rest = rest[n:]
+		out = append(out, b...)
+		return b
+	}
+	take(2 * int(binary.BigEndian.Uint16(take(2))))
+	for range int(binary.BigEndian.Uint16(take(2))) {
+		size := max(0, int(int32(binary.BigEndian.Uint32(take(4)))))
+		out = append(out, renameValue(rest[:size], rename)...)
+		rest = rest[size:]
+	}
+	return append(out, rest...)
 }
 
 func sideStatement(c *picotest.Cluster, user, password, node, sql string) error {
@@ -164,7 +221,7 @@ func replay(t *testing.T, c *picotest.Cluster, d dialogue, rename func([]byte) [
 		}
 		var want []message
 		for _, m := range s.Recv {
-			want = append(want, message{m.Type, rename(m.Body)})
+			want = append(want, renameAnswer(m, rename))
 		}
 		wantText, gotText := comparable(s, want), comparable(s, got)
 		wantText, gotText = append(wantText, "end: "+s.End), append(gotText, "end: "+end)

@@ -10,9 +10,8 @@ import (
 func (s *session) query(sql string) bool {
 	st := s.begin(sql, nil)
 	stmt, bad := s.prepare(sql, nil)
-	var args []engine.Value
-	if bad == nil && len(stmt.Params()) > 0 {
-		args, bad = stmt.Bind(nil, nil)
+	if bad == nil {
+		bad = countParameters(0, len(stmt.Params()), "")
 	}
 	if bad != nil {
 		s.finish(st, nil, bad)
@@ -21,7 +20,7 @@ func (s *session) query(sql string) bool {
 		return true
 	}
 	st.Kind = kindName(stmt.Kind())
-	result, end := s.perform(stmt, args, st)
+	result, end := s.perform(stmt, nil, st)
 	if result == nil {
 		if end == nil {
 			return false

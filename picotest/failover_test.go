@@ -1,0 +1,310 @@
+package picotest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/picodata/go-picodata/picotest"
+)
+
+// ids whose buckets lie in default_1 and default_2 of a fresh cluster.
+const (
+	inFirst  = 1 // bucket 1934
+	inSecond = 2 // bucket 1410
+)
+
+// sharded starts a cluster with a table t (id, v) that holds both ids, and a clock that stands still.
+func sharded(t *testing.T, config picotest.Config) (*picotest.Cluster, *picotest.ManualClock) {
+	t.Helper()
+	clock := picotest.NewManualClock(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
+	config.Clock = clock
+	c := picotest.Start(t, config)
+	for _, sql := range []string{
+		"create table t (id int primary key, v int) distributed by (id)",
+		fmt.Sprintf("insert into t values (%d, 0), (%d, 0)", inFirst, inSecond),
+	} {
+		if err := c.Exec(sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c, clock
+}
+
+func session(t *testing.T, c *picotest.Cluster, node string, options string) *pgx.Conn {
+	t.Helper()
+	dsn := c.Node(node).AdminDSN()
+	if options != "" {
+		dsn += "&options=" + strings.ReplaceAll(options, "=", "%3D")
+	}
+	conn, err := connect(t, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// begin runs a statement in the background.
+func begin(conn *pgx.Conn, sql string, args ...any) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		_, err := conn.Exec(context.Background(), sql, args...)
+		done <- err
+	}()
+	return done
+}
+
+func servedBy(t *testing.T, conn *pgx.Conn, id int) string {
+	t.Helper()
+	var name string
+	if err := conn.QueryRow(t.Context(), "select pico_instance_name(pico_instance_uuid()), id from t where id = $1", id).Scan(&name, nil); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// TestKilledLeader is the recorded failover: until the governor's timeout everything sharded hangs, through healthy
+// instances and for healthy replicasets too; afterwards new statements work and those that hung don't wake.
+func TestKilledLeader(t *testing.T) {
+	c, clock := sharded(t, picotest.Config{})
+	via := session(t, c, "i1", "")
+	other := session(t, c, "i1", "")
+	idle := session(t, c, "i3", "")
+	c.Node("i3").Kill()
+	if _, err := idle.Exec(t.Context(), "select 1"); err == nil {
+		t.Error("a connection to a killed node lives on")
+	}
+	stuck := begin(via, "select * from t where id = $1", inFirst)
+	if err := c.WaitHanging(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if state := c.Node("i3").State(); state != "Online" {
+		t.Errorf("i3 is %s before the governor's timeout", state)
+	}
+	clock.Advance(29 * time.Second)
+	if l := c.Leader("default_2").Name(); l != "i3" {
+		t.Errorf("%s leads after 29 s", l)
+	}
+	clock.Advance(2 * time.Second)
+	if l := c.Leader("default_2").Name(); l != "i4" {
+		t.Errorf("%s leads after 31 s, want i4", l)
+	}
+	if state := c.Node("i3").State(); state != "Offline" {
+		t.Errorf("i3 is %s after the governor's timeout", state)
+	}
+	if _, err := other.Exec(t.Context(), "update t set v = 1 where id = $1", inSecond); err != nil {
+		t.Errorf("a new statement: %v", err)
+	}
+	if c.Hanging() != 1 {
+		t.Error("the statement that hung woke up")
+	}
+	clock.Advance(6 * time.Minute)
+	if err := <-stuck; code(err) != "XX000" {
+		t.Errorf("after the server's own limit: %v", err)
+	}
+	<-startNow(c.Node("i3"))
+	if c.Node("i3").IsLeader() {
+		t.Error("i3 came back as a leader")
+	}
+	replica := session(t, c, "i3", "read_preference=replica")
+	var v int
+	if err := replica.QueryRow(t.Context(), "select v from t where id = $1", inSecond).Scan(&v); err != nil || v != 1 {
+		t.Errorf("what was written meanwhile is %d at i3, %v", v, err)
+	}
+}
+
+func startNow(n *picotest.Node) <-chan struct{} {
+	up := n.Start()
+	n.Online()
+	return up
+}
+
+// TestStop leaves in an orderly way: another leader at once, EOF after the window.
+func TestStop(t *testing.T) {
+	c, clock := sharded(t, picotest.Config{})
+	at := session(t, c, "i3", "")
+	gone := c.Node("i3").Stop()
+	if l := c.Leader("default_2").Name(); l != "i4" {
+		t.Errorf("%s leads, want i4", l)
+	}
+	if _, err := at.Exec(t.Context(), "update t set v = 7 where id = $1", inSecond); err != nil {
+		t.Errorf("in the window: %v", err)
+	}
+	clock.Advance(100 * time.Millisecond)
+	<-gone
+	if _, err := at.Exec(t.Context(), "select 1"); err == nil {
+		t.Error("the connection outlived the process")
+	}
+	if rows, err := c.Query("select v from t where id = 2"); err != nil || fmt.Sprint(rows) != "[[7]]" {
+		t.Errorf("rows %v, %v", rows, err)
+	}
+}
+
+// TestSwitch has a read-only window in which a write fails and a read doesn't.
+func TestSwitch(t *testing.T) {
+	c, _ := sharded(t, picotest.Config{SwitchWindow: -1})
+	conn := session(t, c, "i1", "")
+	s := c.SwitchLeader("default_2", "i4")
+	_, err := conn.Exec(t.Context(), "update t set v = 1 where id = $1", inSecond)
+	if err == nil || !strings.Contains(err.Error(), "Readonly: Can't modify data on a read-only instance") {
+		t.Errorf("a write in the window: %v", err)
+	}
+	if got := servedBy(t, conn, inSecond); got != "i3" {
+		t.Errorf("a read in the window was served by %s", got)
+	}
+	s.Finish()
+	if err := s.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), "update t set v = 1 where id = $1", inSecond); err != nil {
+		t.Error(err)
+	}
+	if got := servedBy(t, conn, inSecond); got != "i4" {
+		t.Errorf("served by %s, want i4", got)
+	}
+	if _, err := conn.Exec(t.Context(), "update _pico_replicaset set target_master_name = 'i3' where name = 'default_2'"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestReadPreference asks where reads are served.
+func TestReadPreference(t *testing.T) {
+	c, _ := sharded(t, picotest.Config{})
+	for _, tc := range []struct {
+		node, options string
+		id            int
+		want          string
+		hops          int
+	}{
+		{"i1", "", inFirst, "i1", 0},
+		{"i2", "", inFirst, "i1", 1},
+		{"i1", "", inSecond, "i3", 1},
+		{"i1", "read_preference=any", inFirst, "i1", 0},
+		{"i2", "read_preference=any", inFirst, "i2", 0},
+		{"i1", "read_preference=replica", inFirst, "i2", 1},
+		{"i2", "read_preference=replica", inFirst, "i2", 0},
+		{"i1", "read_preference=any", inSecond, "i4", 1},
+	} {
+		conn := session(t, c, tc.node, tc.options)
+		c.ResetCounters()
+		if got := servedBy(t, conn, tc.id); got != tc.want {
+			t.Errorf("%s %s, id %d: served by %s, want %s", tc.node, tc.options, tc.id, got, tc.want)
+		}
+		list := c.Statements(picotest.SQL("from t"))
+		if len(list) != 1 || list[0].Hops != tc.hops || len(list[0].Ran) != 1 || list[0].Ran[0] != tc.want {
+			t.Errorf("%s %s, id %d: recorded as %+v, want %d hops", tc.node, tc.options, tc.id, list, tc.hops)
+		}
+	}
+}
+
+// TestKilledReplica: reads that prefer replicas hang, others don't; after the timeout "any" reads at the
+// leader and "replica" still hangs.
+func TestKilledReplica(t *testing.T) {
+	c, clock := sharded(t, picotest.Config{})
+	c.Node("i4").Kill()
+	leader := session(t, c, "i1", "")
+	if _, err := leader.Exec(t.Context(), "update t set v = 1 where id = $1", inSecond); err != nil {
+		t.Error(err)
+	}
+	first := session(t, c, "i1", "read_preference=any")
+	_ = begin(first, "select v from t where id = $1", inSecond)
+	if err := c.WaitHanging(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	clock.Advance(31 * time.Second)
+	if got := servedBy(t, session(t, c, "i1", "read_preference=any"), inSecond); got != "i3" {
+		t.Errorf("any: served by %s, want i3", got)
+	}
+	_ = begin(session(t, c, "i1", "read_preference=replica"), "select v from t where id = $1", inSecond)
+	if err := c.WaitHanging(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFrozen answers when it thaws.
+func TestFrozen(t *testing.T) {
+	c, clock := sharded(t, picotest.Config{})
+	n := c.Node("i3")
+	at := session(t, c, "i3", "")
+	via := session(t, c, "i1", "")
+	n.Freeze()
+	direct := begin(at, "select 1")
+	forwarded := begin(via, "select * from t where id = $1", inSecond)
+	if err := c.WaitHanging(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-direct:
+		t.Fatalf("a frozen node answered: %v", err)
+	default:
+	}
+	clock.Advance(31 * time.Second)
+	if l := c.Leader("default_2").Name(); l != "i4" {
+		t.Errorf("%s leads, want i4", l)
+	}
+	n.Thaw()
+	if err := errors.Join(<-direct, <-forwarded); err != nil {
+		t.Error(err)
+	}
+	clock.Advance(time.Second)
+	if n.State() != "Online" || n.IsLeader() {
+		t.Errorf("thawed: %s, leader %v", n.State(), n.IsLeader())
+	}
+}
+
+// TestLag reads stale rows on a replica, and loses what it lacks when it takes over.
+func TestLag(t *testing.T) {
+	c, clock := sharded(t, picotest.Config{})
+	c.Node("i4").Lag(true)
+	if err := c.Exec("update t set v = 5 where id = 2"); err != nil {
+		t.Fatal(err)
+	}
+	stale := session(t, c, "i4", "read_preference=any")
+	var v int
+	if err := stale.QueryRow(t.Context(), "select v from t where id = $1", inSecond).Scan(&v); err != nil || v != 0 {
+		t.Errorf("the replica shows %d, %v; want 0", v, err)
+	}
+	c.Node("i4").Lag(false)
+	if err := stale.QueryRow(t.Context(), "select v from t where id = $1", inSecond).Scan(&v); err != nil || v != 5 {
+		t.Errorf("the replica shows %d, %v; want 5", v, err)
+	}
+	c.Node("i4").Lag(true)
+	if err := c.Exec("update t set v = 6 where id = 2"); err != nil {
+		t.Fatal(err)
+	}
+	c.Node("i3").Kill()
+	clock.Advance(31 * time.Second)
+	if rows, err := c.Query("select v from t where id = 2"); err != nil || fmt.Sprint(rows) != "[[5]]" {
+		t.Errorf("after the failover: %v, %v; want 5, for 6 was lost", rows, err)
+	}
+}
+
+// TestRaftLeader is replaced ten seconds after it was killed; DDL waits meanwhile.
+func TestRaftLeader(t *testing.T) {
+	c, clock := sharded(t, picotest.Config{Tiers: []picotest.Tier{{Name: "default", Replicasets: 2, ReplicationFactor: 2}, {Name: "cold"}}})
+	if l := c.RaftLeader().Name(); l != "i1" {
+		t.Fatalf("%s leads raft", l)
+	}
+	conn := session(t, c, "i5", "")
+	c.Node("i1").Kill()
+	ddl := begin(conn, "create table u (id int primary key)")
+	if err := c.WaitHanging(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	clock.Advance(9 * time.Second)
+	if c.RaftLeader() != nil {
+		t.Error("no election after nine seconds")
+	}
+	clock.Advance(time.Second)
+	if err := <-ddl; err != nil {
+		t.Error(err)
+	}
+	if c.RaftLeader() == nil {
+		t.Error("no raft leader after ten seconds")
+	}
+}
