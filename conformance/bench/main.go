@@ -6,13 +6,13 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"flag"
 	"fmt"
 	"os"
 	"runtime"
-	"sort"
-	"sync"
+	"runtime/pprof"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -22,15 +22,28 @@ func main() {
 	flag.StringVar(&t.user, "user", "postgres", "who logs in")
 	flag.StringVar(&t.password, "password", "x", "password, if one is asked for")
 	flag.StringVar(&t.database, "database", "postgres", "database")
-	rounds := flag.Int("rounds", 15, "rounds; every driver runs once in each")
-	slice := flag.Duration("slice", 60*time.Millisecond, "how long a driver runs within a round")
+	rounds := flag.Int("rounds", 200, "rounds; every driver runs once in each")
+	slice := flag.Duration("slice", 5*time.Millisecond, "how long a driver runs within a round; short ones spread a noisy machine over all")
 	only := flag.String("only", "", "run the cases whose name contains this")
 	flag.DurationVar(&t.delay, "delay", 0, "time to add to each flight")
 	workers := flag.Int("workers", 1, "goroutines that share one database handle")
+	drivers := flag.String("drivers", "", "comma-separated names of the drivers to run; nothing: all")
+	profile := flag.String("cpuprofile", "", "file for a CPU profile of the whole run")
 	timeout := flag.Bool("timeout", false, "give every query a context with a timeout")
 	flag.Parse()
 	t.dial = delayDial(t.delay)
-	if err := run(context.Background(), t, plan{*rounds, *slice, *workers, *timeout, *only}); err != nil {
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		if err == nil {
+			err = pprof.StartCPUProfile(f)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		defer pprof.StopCPUProfile()
+	}
+	if err := run(context.Background(), t, plan{*rounds, *slice, *workers, *timeout, *only, *drivers}); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -43,10 +56,13 @@ type plan struct {
 	workers int
 	timeout bool
 	only    string
+	drivers string
 }
 
-// sample is what one driver took per operation in one round.
-type sample struct{ ns, allocs float64 }
+// runs says whether a driver takes part.
+func (p plan) runs(name string) bool {
+	return p.drivers == "" || slices.Contains(strings.Split(p.drivers, ","), name)
+}
 
 func run(ctx context.Context, t target, p plan) error {
 	plain := t
@@ -62,9 +78,9 @@ func run(ctx context.Context, t target, p plan) error {
 	}
 	fmt.Printf("%s, %d CPUs, %d rounds of %v, %d workers, timeout per query: %v, delay per flight: %v\n\n",
 		runtime.Version(), runtime.NumCPU(), p.rounds, p.slice, p.workers, p.timeout, t.delay)
-	fmt.Printf("| case | driver | median µs | best µs | allocations | ratio of medians, picodata to it |\n|---|---|---|---|---|---|\n")
+	fmt.Print(tableHead)
 	for _, w := range works {
-		if p.only != "" && !contains(w.name, p.only) {
+		if !strings.Contains(w.name, p.only) {
 			continue
 		}
 		if err := measure(ctx, t, p, w); err != nil {
@@ -83,6 +99,9 @@ type runner struct {
 func measure(ctx context.Context, t target, p plan, w work) error {
 	var runners []runner
 	for _, r := range rivals {
+		if !p.runs(r.name) {
+			continue
+		}
 		db, err := r.openDB(t, p.workers)
 		if err != nil {
 			return err
@@ -94,7 +113,7 @@ func measure(ctx context.Context, t target, p plan, w work) error {
 		}
 		runners = append(runners, runner{r.name, func(n int64) error { return op(ctx, db, n) }})
 	}
-	if w.sql != "" && p.workers == 1 {
+	if w.sql != "" && p.workers == 1 && p.runs("raw loop") {
 		r, err := openRaw(ctx, t, w.sql)
 		if err != nil {
 			return err
@@ -107,96 +126,29 @@ func measure(ctx context.Context, t target, p plan, w work) error {
 			return r.run()
 		}})
 	}
+	for _, r := range runners { // names statements, fills pools
+		if _, err := oneSlice(r, p); err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
+		}
+	}
 	samples := make([][]sample, len(runners))
-	for round := range p.rounds + 1 {
+	for round := range p.rounds {
 		for i := range runners {
 			k := (i + round) % len(runners) // nobody is always first
 			s, err := oneSlice(runners[k], p)
 			if err != nil {
 				return fmt.Errorf("%s: %w", runners[k].name, err)
 			}
-			if round > 0 { // the first round warms up
-				samples[k] = append(samples[k], s)
-			}
+			samples[k] = append(samples[k], s)
 		}
 	}
-	report(w.name, runners, samples)
+	allocs := make([]float64, len(runners))
+	for i, r := range runners {
+		var err error
+		if allocs[i], err = allocations(r); err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
+		}
+	}
+	report(w.name, runners, samples, allocs)
 	return nil
 }
-
-func oneSlice(r runner, p plan) (sample, error) {
-	runtime.GC()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	var (
-		wg    sync.WaitGroup
-		mu    sync.Mutex
-		total int64
-		first error
-	)
-	start := time.Now()
-	for range p.workers {
-		wg.Go(func() {
-			var n int64
-			var err error
-			for time.Since(start) < p.slice && err == nil {
-				for range 8 {
-					if err = r.once(n); err != nil {
-						break
-					}
-					n++
-				}
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			total += n
-			if first == nil {
-				first = err
-			}
-		})
-	}
-	wg.Wait()
-	took := time.Since(start)
-	runtime.ReadMemStats(&after)
-	if first != nil {
-		return sample{}, first
-	}
-	return sample{float64(took.Nanoseconds()) / float64(total), float64(after.Mallocs-before.Mallocs) / float64(total)}, nil
-}
-
-func report(name string, runners []runner, samples [][]sample) {
-	ours := median(samples[0], func(s sample) float64 { return s.ns })
-	for i, r := range runners {
-		ns := median(samples[i], func(s sample) float64 { return s.ns })
-		best := samples[i][0].ns
-		for _, s := range samples[i] {
-			best = min(best, s.ns)
-		}
-		ratio := "1"
-		if i > 0 {
-			ratio = fmt.Sprintf("%.2f", ours/ns)
-		}
-		fmt.Printf("| %s | %s | %.1f | %.1f | %.0f | %s |\n", name, r.name, ns/1e3, best/1e3,
-			median(samples[i], func(s sample) float64 { return s.allocs }), ratio)
-	}
-}
-
-func median(samples []sample, of func(sample) float64) float64 {
-	values := make([]float64, len(samples))
-	for i, s := range samples {
-		values[i] = of(s)
-	}
-	sort.Float64s(values)
-	return values[len(values)/2]
-}
-
-func contains(s, part string) bool {
-	for i := 0; i+len(part) <= len(s); i++ {
-		if s[i:i+len(part)] == part {
-			return true
-		}
-	}
-	return false
-}
-
-var _ = sql.ErrNoRows

@@ -45,6 +45,7 @@ type Conn struct {
 	serverVersion string
 	kinds         []kind   // of the result under way, reused
 	rowTypes      []uint32 // its columns' OIDs
+	reads         []decoder
 }
 
 // background is the context that lib/pq gets: one that never ends, so that lib/pq starts no

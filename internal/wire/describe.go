@@ -53,7 +53,7 @@ func (c *Conn) describe(text string) (d Description, err error) {
 		case 't':
 			d.Params, _ = parameterDescription(body, nil)
 		case 'T':
-			d.Columns, _ = rowDescription(body, nil)
+			d.Columns, _, _ = rowDescription(body, nil, nil)
 		case 'Z':
 			return d, err
 		}

@@ -81,26 +81,28 @@ func validRow(b []byte, columns int) bool {
 	return len(b) == 0
 }
 
-// rowDescription appends the type OIDs of a RowDescription's columns to oids.
-func rowDescription(b []byte, oids []uint32) ([]uint32, bool) {
+// rowDescription appends the types of a RowDescription's columns to oids, and whether they
+// come in binary to formats.
+func rowDescription(b []byte, oids []uint32, formats []bool) ([]uint32, []bool, bool) {
 	if len(b) < 2 {
-		return oids, false
+		return oids, formats, false
 	}
 	n := be16(b)
 	b = b[2:]
 	for range n {
 		i := bytes.IndexByte(b, 0)
 		if i < 0 || len(b) < i+1+18 {
-			return oids, false
+			return oids, formats, false
 		}
 		b = b[i+1:]
-		oids = append(oids, be32(b[6:]))
-		if format := be16(b[16:]); format > 1 {
-			return oids, false
+		format := be16(b[16:])
+		if format > 1 {
+			return oids, formats, false
 		}
+		oids, formats = append(oids, be32(b[6:])), append(formats, format == 1)
 		b = b[18:]
 	}
-	return oids, len(b) == 0
+	return oids, formats, len(b) == 0
 }
 
 // parameterDescription appends a ParameterDescription's type OIDs to oids.

@@ -47,6 +47,9 @@ type guard struct {
 	drain    int64 // bytes that may still be read once draining
 	columns  int   // of the DataRows to come; -1 = no rows are allowed
 	oids     []uint32
+	formats  []bool // of the last RowDescription: binary?
+	hold     bool   // lib/pq gets one row at a time, so that the next ones can be read past it
+	bind     []byte // the next Bind's body is kept here if it isn't nil
 
 	// Statements.
 	closes   []byte // Close messages that wait for the next extended statement
@@ -78,7 +81,7 @@ func newGuard(nc net.Conn, sock *socket, encrypted, cleartext bool) *guard {
 // startOp forgets what belonged to the operation before.
 func (g *guard) startOp() {
 	g.written, g.answered, g.draining, g.columns, g.parsed = 0, false, false, -1, false
-	g.rename, g.capture = "", false
+	g.rename, g.capture, g.hold, g.bind = "", false, false, nil
 }
 
 // ready says that nothing is under way and the next statement may be written.
@@ -153,6 +156,9 @@ func (g *guard) scan() (need int, err error) {
 		switch pass {
 		case deliver:
 			g.v += size
+			if typ == 'D' && g.hold {
+				return 0, nil
+			}
 		case after: // not before what waits has been delivered
 			return 0, nil
 		case remove, replace:
@@ -192,6 +198,12 @@ func (g *guard) frame(typ byte, length uint32, body []byte) (passage, error) {
 	case 'D':
 		if !validRow(body, g.columns) {
 			return malformed("not a row of the announced columns")
+		}
+		if g.draining {
+			if g.r < g.v {
+				return after, nil
+			}
+			return remove, nil
 		}
 		g.answered = true
 		return deliver, nil
@@ -251,11 +263,11 @@ func (g *guard) frame(typ byte, length uint32, body []byte) (passage, error) {
 		g.status = body[0]
 		g.login = false
 	case 'T':
-		oids, ok := rowDescription(body, g.oids[:0])
-		if !ok {
+		var ok bool
+		if g.oids, g.formats, ok = rowDescription(body, g.oids[:0], g.formats[:0]); !ok {
 			return malformed("not a list of columns")
 		}
-		g.oids, g.columns = oids, len(oids)
+		g.columns = len(g.oids)
 		g.keepDesc(typ, body)
 	case 'n':
 		g.oids, g.columns = g.oids[:0], -1
@@ -368,6 +380,9 @@ func (g *guard) Write(p []byte) (int, error) {
 	}
 	if p[0] == 'Q' || p[len(p)-frameHeader] == 'S' {
 		g.outstanding++
+	}
+	if g.bind != nil && p[0] == 'B' {
+		g.bind = append(g.bind, p[frameHeader:min(len(p), int(be32(p[1:]))+1)]...)
 	}
 	n, err := g.nc.Write(b)
 	g.written += int64(n)

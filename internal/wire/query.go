@@ -105,6 +105,7 @@ func (c *Conn) run(query bool, sql string, args []driver.NamedValue) (a answer, 
 // are no arguments, else Parse, Bind, Describe, Execute, Sync.
 func (c *Conn) unnamed(query bool, text string, args []driver.NamedValue) (a answer, err error) {
 	if query {
+		c.g.hold = true
 		a.rows, err = c.pq.QueryContext(background, text, args)
 	} else {
 		a.res, err = c.pq.ExecContext(background, text, args)
@@ -116,11 +117,28 @@ func (c *Conn) unnamed(query bool, text string, args []driver.NamedValue) (a ans
 func (c *Conn) named(query bool, s *stmt, args []driver.NamedValue) (a answer, err error) {
 	c.g.columns = columnCount(s.oids)
 	if query {
+		c.g.hold = true
+		if s.reads == nil {
+			c.g.bind = []byte{}
+		}
 		a.rows, err = s.st.QueryContext(background, args)
+		if s.reads == nil {
+			s.learnFormats(c.g.bind)
+			c.g.bind = nil
+		}
 	} else {
 		a.res, err = s.st.ExecContext(background, args)
 	}
 	return a, err
+}
+
+// learnFormats notes which formats lib/pq asks for when it runs the statement by name.
+func (s *stmt) learnFormats(bind []byte) {
+	formats := resultFormats(bind, len(s.oids))
+	s.reads = make([]decoder, len(s.oids))
+	for i := range formats {
+		s.reads[i] = decoderOf(s.oids[i], formats[i])
+	}
 }
 
 // columnCount is the number of columns of a statement's rows; -1 = it has none.

@@ -18,23 +18,29 @@ type Rows struct {
 	ctx    context.Context
 	rows   driver.Rows
 	kinds  []kind
-	fix    bool  // some column needs a change
-	adopt  *stmt // to be named once the rows are closed
+	reads  []decoder // how rows after the first are read
+	fix    bool      // some column needs a change by its kind
+	adopt  *stmt     // to be named once the rows are closed
+	begun  bool
 	closed bool
 	err    error
 }
 
 func (c *Conn) newRows(ctx context.Context, rows driver.Rows, s *stmt) *Rows {
 	r := &Rows{c: c, ctx: ctx, rows: rows}
-	oids := c.g.oids
-	if s != nil {
-		oids = s.oids
-		if s.st == nil {
-			r.adopt = s
-		}
-	}
 	c.busy = true
-	r.describe(oids)
+	if s != nil && s.st != nil {
+		r.describe(s.oids)
+		r.reads = s.reads
+		return r
+	}
+	r.adopt = s
+	r.describe(c.g.oids)
+	c.reads = c.reads[:0]
+	for i, oid := range c.g.oids {
+		c.reads = append(c.reads, decoderOf(oid, c.g.formats[i]))
+	}
+	r.reads = c.reads
 	return r
 }
 
@@ -74,6 +80,13 @@ func (r *Rows) Next(dest []driver.Value) error {
 }
 
 func (r *Rows) next(dest []driver.Value) (err error) {
+	if r.begun { // the first row is in lib/pq's hands
+		if body := r.c.g.row(); body != nil && decodeRow(body, r.reads, dest) {
+			r.c.g.skipRow(body)
+			return nil
+		}
+	}
+	r.begun = true
 	defer r.c.recovered(&err)
 	if err := r.rows.Next(dest); err != nil {
 		return err
@@ -103,6 +116,7 @@ func (r *Rows) Close() error {
 	}
 	r.closed = true
 	c := r.c
+	c.g.hold = false
 	if r.err == nil {
 		c.g.draining, c.g.drain = true, drainLimit
 		err := r.drain()
@@ -153,6 +167,7 @@ func (r *Rows) NextResultSet() error {
 		oids[i] = oidOf(r.databaseTypeName(i))
 	}
 	r.describe(oids)
+	r.c.g.hold = false // not worth the trouble
 	return nil
 }
 

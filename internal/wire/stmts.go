@@ -27,6 +27,7 @@ type stmt struct {
 	name   string
 	params int
 	oids   []uint32
+	reads  []decoder // of the columns; nil until the first execution by name
 }
 
 // stmtCache knows the texts of one connection: counted ones and, of them, named ones.
@@ -127,7 +128,7 @@ func (c *Conn) unname(s *stmt, onServer bool) {
 	if onServer {
 		c.g.closeLater(s.name)
 	}
-	s.st, s.name, s.oids, s.uses = nil, "", nil, 0
+	s.st, s.name, s.oids, s.reads, s.uses = nil, "", nil, nil, 0
 	c.stmts.named--
 }
 
