@@ -18,7 +18,7 @@ func Decide(in *Input) Plan {
 	if c.key {
 		return toOwner(in, c)
 	}
-	p := Plan{Reason: c.reason, Detail: c.detail}
+	p := Plan{Reason: c.reason, Detail: c.detail, TableUnknown: c.stale}
 	cfg := in.View.cfg
 	switch {
 	case in.Info.Class == sqltext.Empty:
@@ -50,6 +50,8 @@ type candidate struct {
 	unasked bool
 	reason  Reason
 	detail  string
+	// stale: tables were read, but not this one.
+	stale bool
 }
 
 // consider looks for the statement's key without looking at its values.
@@ -94,7 +96,7 @@ func consider(in *Input) (c candidate) {
 	case info.Reason != "" || insert && !anyParameter(info.Values):
 		c.reason, c.detail, c.unasked = NotRoutable, info.Reason, insert
 	default:
-		c.reason, c.unasked = MetaMiss, insert
+		c.reason, c.unasked, c.stale = MetaMiss, insert, in.View.tables != nil
 		if !insert {
 			c.detail = "the table's distribution isn't known: _pico_table must be readable"
 		}

@@ -65,6 +65,13 @@ func TestInsertsByOwnReading(t *testing.T) {
 	} {
 		check(t, c.sql, input(v, c.sql, c.args...), c.want)
 	}
+	// A table that was made after _pico_table was read.
+	if p := Decide(input(v, "insert into unknown values ($1)", int64(1))); !p.TableUnknown {
+		t.Errorf("%+v", p)
+	}
+	if p := Decide(input(newCluster().view(false), "insert into unknown values ($1)", int64(1))); p.TableUnknown {
+		t.Errorf("tables can't be read, but %+v", p)
+	}
 	// What the server says wins over the own reading.
 	check(t, "both", input(v, "insert into t values ($1, $2)", int64(1), "a").meta("default", metadata.KeyParam{Index: 1, OID: 25}), "leader i1 default_1 default/714")
 }

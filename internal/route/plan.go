@@ -69,6 +69,10 @@ type Plan struct {
 	Reason Reason
 	Detail string
 	Err    error // of Invalid
+
+	// TableUnknown: _pico_table was read, but before the statement's table was there. Who can
+	// read it anew should.
+	TableUnknown bool
 }
 
 // Routed reports whether the statement goes to its key's replicaset without having been told to.
