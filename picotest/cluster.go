@@ -35,6 +35,10 @@ type Cluster struct {
 
 	byName atomic.Pointer[map[string]*Node] // for Live.System, which must not lock
 
+	// moving is held for reading from a statement's plan to its end, for writing while buckets move: a row must not look
+	// for a home that is just being given away. Taken before mu.
+	moving sync.RWMutex
+
 	mu          sync.Mutex
 	nodes       []*Node // in order of raft ids, expelled ones included
 	replicasets []*replicaset
@@ -276,6 +280,8 @@ func (c *Cluster) Query(sql string) ([][]any, error) {
 	if bad != nil {
 		return nil, bad
 	}
+	c.moving.RLock()
+	defer c.moving.RUnlock()
 	p, bad := c.plan(node, stmt, nil)
 	if bad != nil {
 		return nil, bad

@@ -49,11 +49,14 @@ func session(t *testing.T, c *picotest.Cluster, node string, options string) *pg
 	return conn
 }
 
-// begin runs a statement in the background.
-func begin(conn *pgx.Conn, sql string, args ...any) <-chan error {
-	done := make(chan error, 1)
+// begin runs a statement in the background; at the end of the test it is given up if it still waits.
+func begin(t *testing.T, conn *pgx.Conn, sql string, args ...any) <-chan error {
+	ctx, cancel := context.WithCancel(context.Background())
+	done, ended := make(chan error, 1), make(chan struct{})
+	t.Cleanup(func() { cancel(); <-ended })
 	go func() {
-		_, err := conn.Exec(context.Background(), sql, args...)
+		defer close(ended)
+		_, err := conn.Exec(ctx, sql, args...)
 		done <- err
 	}()
 	return done
@@ -79,7 +82,7 @@ func TestKilledLeader(t *testing.T) {
 	if _, err := idle.Exec(t.Context(), "select 1"); err == nil {
 		t.Error("a connection to a killed node lives on")
 	}
-	stuck := begin(via, "select * from t where id = $1", inFirst)
+	stuck := begin(t, via, "select * from t where id = $1", inFirst)
 	if err := c.WaitHanging(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +215,7 @@ func TestKilledReplica(t *testing.T) {
 		t.Error(err)
 	}
 	first := session(t, c, "i1", "read_preference=any")
-	_ = begin(first, "select v from t where id = $1", inSecond)
+	_ = begin(t, first, "select v from t where id = $1", inSecond)
 	if err := c.WaitHanging(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +223,7 @@ func TestKilledReplica(t *testing.T) {
 	if got := servedBy(t, session(t, c, "i1", "read_preference=any"), inSecond); got != "i3" {
 		t.Errorf("any: served by %s, want i3", got)
 	}
-	_ = begin(session(t, c, "i1", "read_preference=replica"), "select v from t where id = $1", inSecond)
+	_ = begin(t, session(t, c, "i1", "read_preference=replica"), "select v from t where id = $1", inSecond)
 	if err := c.WaitHanging(t.Context(), 2); err != nil {
 		t.Fatal(err)
 	}
@@ -233,8 +236,8 @@ func TestFrozen(t *testing.T) {
 	at := session(t, c, "i3", "")
 	via := session(t, c, "i1", "")
 	n.Freeze()
-	direct := begin(at, "select 1")
-	forwarded := begin(via, "select * from t where id = $1", inSecond)
+	direct := begin(t, at, "select 1")
+	forwarded := begin(t, via, "select * from t where id = $1", inSecond)
 	if err := c.WaitHanging(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +295,7 @@ func TestRaftLeader(t *testing.T) {
 	}
 	conn := session(t, c, "i5", "")
 	c.Node("i1").Kill()
-	ddl := begin(conn, "create table u (id int primary key)")
+	ddl := begin(t, conn, "create table u (id int primary key)")
 	if err := c.WaitHanging(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}

@@ -91,6 +91,8 @@ func (c *Cluster) Expel(instance string) error {
 // MoveBuckets gives the buckets first to last of a tier, with their rows, to a replicaset. Every instance
 // knows at once, except those with LagRouter.
 func (c *Cluster) MoveBuckets(tier string, first, last uint64, replicaset string) error {
+	c.moving.Lock()
+	defer c.moving.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.tierLocked(tier)
@@ -124,6 +126,8 @@ func (c *Cluster) moveLocked(t *tier, first, last uint64, to *replicaset) {
 
 // Rebalance gives every replicaset of a tier an equal share of its buckets.
 func (c *Cluster) Rebalance(tier string) {
+	c.moving.Lock()
+	defer c.moving.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.tierLocked(tier)

@@ -101,34 +101,42 @@ func (s *session) runOnce(stmt engine.StmtAPI, args []engine.Value, st *Statemen
 		defer node.c.unlockAfter(stmt.SQL())
 	}
 	for {
-		p, bad := node.c.plan(node, stmt, args)
-		if bad != nil {
+		p, result, bad := s.attempt(stmt, args, st)
+		if p == nil || p.wait == nil {
+			return result, bad
+		}
+		st.Hung = true
+		over, bad := s.hang(p)
+		if over {
 			return nil, bad
 		}
-		if p.wait != nil {
-			st.Hung = true
-			over, bad := s.hang(p)
-			if over {
-				return nil, bad
-			}
-			if p.woken != nil {
-				return nil, p.woken
-			}
-			continue // whom it waited for answers again
+		if p.woken != nil {
+			return nil, p.woken
 		}
-		st.Hops = p.hops
-		st.Ran = st.Ran[:0]
-		for _, n := range p.served {
-			st.Ran = append(st.Ran, n.name)
-			n.counters.served.Add(1)
-			if n != node {
-				n.counters.forwardedTo.Add(1)
-			}
-		}
-		ctx, stop := context.WithCancel(context.Background())
-		defer stop()
-		return stmt.Run(ctx, args, p.view)
+		// Whom it waited for answers again.
 	}
+}
+
+// attempt plans a statement and runs it, unless the plan says to wait.
+func (s *session) attempt(stmt engine.StmtAPI, args []engine.Value, st *Statement) (*plan, *engine.Result, *engine.Error) {
+	node := s.c.node
+	node.c.moving.RLock()
+	defer node.c.moving.RUnlock()
+	p, bad := node.c.plan(node, stmt, args)
+	if bad != nil || p.wait != nil {
+		return p, nil, bad
+	}
+	st.Hops = p.hops
+	st.Ran = st.Ran[:0]
+	for _, n := range p.served {
+		st.Ran = append(st.Ran, n.name)
+		n.counters.served.Add(1)
+		if n != node {
+			n.counters.forwardedTo.Add(1)
+		}
+	}
+	result, bad := stmt.Run(context.Background(), args, p.view)
+	return p, result, bad
 }
 
 // hang waits as a statement waits whose answer doesn't come. over tells that it is the end of it: the server's

@@ -167,16 +167,20 @@ func (c *Cluster) spreadLocked(t *tier) {
 func (c *Cluster) publishLocked() {
 	shared := c.pictureLocked()
 	for _, n := range c.nodes {
-		if n.pinnedCatalog && n.picture.Load() != nil {
+		old := n.picture.Load()
+		if n.pinnedRouter == nil && (!n.pinnedCatalog || old == nil) {
+			n.picture.Store(shared)
 			continue
 		}
-		own := shared
-		if n.pinnedRouter != nil {
-			copied := *shared
-			copied.Buckets = n.pinnedRouter
-			own = &copied
+		own := *shared
+		if n.pinnedCatalog && old != nil {
+			own = *old
+			own.Owners, own.Buckets = shared.Owners, shared.Buckets // the router doesn't go by the tables
 		}
-		n.picture.Store(own)
+		if n.pinnedRouter != nil {
+			own.Buckets = n.pinnedRouter
+		}
+		n.picture.Store(&own)
 	}
 	close(c.changed)
 	c.changed = make(chan struct{})
@@ -216,6 +220,7 @@ func (c *Cluster) pictureLocked() *engine.System {
 			s.Buckets[t.name] = ranges(t.owners)
 		}
 	}
+	s.Owners = s.Buckets
 	if l := c.raftLeader; l != nil {
 		s.RaftLeaderID, s.RaftLeader = l.raftID, l.uuid
 	}

@@ -49,6 +49,7 @@ type System struct {
 	RaftLeaderID  uint64
 	RaftLeader    string                   // uuid, "" while there is none
 	Buckets       map[string][]BucketRange // by tier name: the router's map on this instance
+	Owners        map[string][]BucketRange // by tier name: where buckets really are; nil means that the router knows
 	Properties    map[string]string        // further rows of _pico_property; values are JSON texts
 	CatalogLocked bool                     // DDL and global DML can't be agreed on now; the cluster refuses or holds before Run
 }

@@ -237,9 +237,12 @@ func (s *Stmt) mayRead(except *table) *Error {
 	return nil
 }
 
-// owner gives the replicaset (uuid) that the router of the connected instance sends a bucket to.
+// owner gives the replicaset (uuid) that has a bucket: a router with an old map is sent on to it.
 func (r *runState) owner(tier string, bucket uint64) (string, bool) {
 	ranges := r.sys.Buckets[tier]
+	if r.sys.Owners != nil {
+		ranges = r.sys.Owners[tier]
+	}
 	i := sort.Search(len(ranges), func(i int) bool { return ranges[i].Last >= bucket })
 	if i < len(ranges) && ranges[i].First <= bucket {
 		return ranges[i].Replicaset, true
