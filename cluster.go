@@ -46,9 +46,25 @@ func (c *Connector) build() {
 }
 
 // plain reports whether nothing of Picodata's own may go over the wire, so that the driver runs
-// on plain PostgreSQL, which refuses startup options that it doesn't know.
+// on plain PostgreSQL, which has no system tables and refuses startup options that it doesn't know.
 func (c *Connector) plain() bool {
-	return c.cfg.Mode == options.Bootstrap && !c.cfg.Topology && c.cfg.Routing == options.RoutingOff
+	o := c.cfg
+	return o.Mode == options.Bootstrap && !o.Topology && o.Routing == options.RoutingOff &&
+		o.InstanceRole == options.RoleAny && len(o.AllowedTiers) == 0 && len(o.ForbiddenTiers) == 0 &&
+		o.NoShard.Behavior == options.NoShardBalance
+}
+
+// startPlain makes the nodes of the DSN the node set, for good, without asking anybody.
+func (c *Connector) startPlain() {
+	c.plainOnce.Do(func() {
+		t := metadata.Topology{Version: 1, ReadAt: c.clock.Now(), Static: true}
+		for _, h := range c.cfg.Hosts {
+			t.Seeds = append(t.Seeds, metadata.Seed{Address: h.Address()})
+		}
+		topo := metadata.Build(t)
+		c.fixed.Store(topo)
+		c.apply(nil, topo)
+	})
 }
 
 // controlOptions are those of the topology's connection: its statements read system tables only, so
@@ -90,6 +106,10 @@ func (c *Connector) start(ctx context.Context) error {
 }
 
 func (c *Connector) startSlowly(ctx context.Context) error {
+	if c.plain() {
+		c.startPlain()
+		return nil
+	}
 	if d := c.cfg.AcquireTimeout; d > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = withTimeoutCause(ctx, c.clock, d, errStartTimeout)
@@ -167,7 +187,7 @@ func (c *Connector) nodeSpec(topo *metadata.Topology, v *metadata.NodeView) pool
 
 // fresh reports whether the gate has the newest snapshot, and it isn't known to be behind.
 func (c *Connector) fresh() bool {
-	t := c.watcher.Topology()
+	t := c.Topology()
 	return t != nil && c.applied.Load() == t.Version
 }
 

@@ -227,5 +227,8 @@ func nodeOf(n *pool.NodeInfo) Node {
 	if n == nil {
 		return Node{}
 	}
+	if n.Name == n.Address {
+		return Node{Address: n.Address} // a node of the DSN that nobody has identified
+	}
 	return Node{Name: n.Name, Address: n.Address}
 }

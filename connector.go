@@ -34,6 +34,8 @@ type Connector struct {
 	ready     chan struct{} // closed once the gate knows nodes
 	readyOnce sync.Once
 	applied   atomic.Uint64 // version of the snapshot that the gate has
+	plainOnce sync.Once
+	fixed     atomic.Pointer[metadata.Topology] // the snapshot of plain, which never changes
 	onChange  atomic.Pointer[func(*metadata.Topology)]
 
 	// eager: some middleware hides driver.Validator, through which database/sql says that a checkout
@@ -115,7 +117,16 @@ func (c *Connector) Close() error {
 
 // Topology returns the snapshot in force: an immutable picture of the cluster. It is nil before the
 // first statement or Ping.
-func (c *Connector) Topology() *metadata.Topology { return c.watcher.Topology() }
+func (c *Connector) Topology() *metadata.Topology {
+	if t := c.fixed.Load(); t != nil {
+		return t
+	}
+	return c.watcher.Topology()
+}
+
+// Buckets returns the bucket map in force: which replicaset holds which bucket. It is immutable, and
+// knows nothing before the first statement, without routing, and on servers before 25.5.
+func (c *Connector) Buckets() *metadata.BucketMap { return c.watcher.Buckets() }
 
 // Config returns a copy of the configuration in force.
 func (c *Connector) Config() *options.Config { return c.cfg.Clone() }

@@ -49,8 +49,7 @@ func (r *routing) tablesChanged(tables map[string]metadata.Table) {
 }
 
 func (r *routing) renew() {
-	w := r.c.watcher
-	r.view.Store(route.NewView(r.c.cfg, w.Topology(), w.Buckets(), r.tables.Load()))
+	r.view.Store(route.NewView(r.c.cfg, r.c.Topology(), r.c.watcher.Buckets(), r.tables.Load()))
 }
 
 // learn takes a notice about a text's sharding key. false: the notice is about something else.
@@ -80,7 +79,7 @@ func (r *routing) asked(t *text) {
 
 // dialFailed counts the replicasets whose nodes couldn't be connected to.
 func (r *routing) dialFailed(err *pool.DialError) {
-	t := r.c.watcher.Topology()
+	t := r.c.Topology()
 	if t == nil {
 		return
 	}

@@ -217,7 +217,7 @@ func (c *Connector) waitFailed(ctx context.Context, err error) error {
 	var nn *pool.NoNodeError
 	if errors.As(err, &nn) {
 		c.watcher.Hint(metadata.HintNoNode)
-		if grants := c.watcher.Topology().MissingGrants(c.cfg.User); nn.Roleless > 0 && len(grants) > 0 {
+		if grants := c.Topology().MissingGrants(c.cfg.User); nn.Roleless > 0 && len(grants) > 0 {
 			return &RoleUnknownError{Grants: grants, cause: nn}
 		}
 	}
