@@ -18,7 +18,7 @@ func Decide(in *Input) Plan {
 	if c.key {
 		return toOwner(in, c)
 	}
-	p := Plan{Reason: c.reason, Detail: c.detail, TableUnknown: c.stale}
+	p := Plan{Reason: c.reason, Detail: c.detail, Refresh: c.refresh}
 	cfg := in.View.cfg
 	switch {
 	case in.Info.Class == sqltext.Empty:
@@ -50,8 +50,8 @@ type candidate struct {
 	unasked bool
 	reason  Reason
 	detail  string
-	// stale: tables were read, but not this one.
-	stale bool
+	// refresh: what proved to be behind.
+	refresh metadata.Reason
 }
 
 // consider looks for the statement's key without looking at its values.
@@ -96,7 +96,10 @@ func consider(in *Input) (c candidate) {
 	case info.Reason != "" || insert && !anyParameter(info.Values):
 		c.reason, c.detail, c.unasked = NotRoutable, info.Reason, insert
 	default:
-		c.reason, c.unasked, c.stale = MetaMiss, insert, in.View.tables != nil
+		c.reason, c.unasked = MetaMiss, insert
+		if in.View.tables != nil { // it was made after _pico_table was read
+			c.refresh = metadata.HintTables
+		}
 		if !insert {
 			c.detail = "the table's distribution isn't known: _pico_table must be readable"
 		}
@@ -144,7 +147,7 @@ func toOwner(in *Input, c candidate) Plan {
 	}
 	p.Bucket, p.BucketKnown = key.Bucket(count), true
 	if p.ReplicasetUUID, ok = v.buckets.Lookup(c.tier, p.Bucket); !ok {
-		p.Reason, p.Detail = NoBucket, "no replicaset owns it by the current map"
+		p.Reason, p.Detail, p.Refresh = NoBucket, "no replicaset owns it by the current map", metadata.HintBuckets
 		return noShard(in, p, c.tier)
 	}
 	if r, ok := v.topology.Replicaset(p.ReplicasetUUID); ok {
@@ -159,6 +162,9 @@ func toOwner(in *Input, c candidate) Plan {
 		return p
 	}
 	p.Reason = NoLeader
+	if v.topology != nil && v.topology.RolesKnown {
+		p.Refresh = metadata.HintUnknownReplicaset
+	}
 	return p
 }
 

@@ -66,10 +66,10 @@ func TestInsertsByOwnReading(t *testing.T) {
 		check(t, c.sql, input(v, c.sql, c.args...), c.want)
 	}
 	// A table that was made after _pico_table was read.
-	if p := Decide(input(v, "insert into unknown values ($1)", int64(1))); !p.TableUnknown {
+	if p := Decide(input(v, "insert into unknown values ($1)", int64(1))); p.Refresh != metadata.HintTables {
 		t.Errorf("%+v", p)
 	}
-	if p := Decide(input(newCluster().view(false), "insert into unknown values ($1)", int64(1))); p.TableUnknown {
+	if p := Decide(input(newCluster().view(false), "insert into unknown values ($1)", int64(1))); p.Refresh != "" {
 		t.Errorf("tables can't be read, but %+v", p)
 	}
 	// What the server says wins over the own reading.
@@ -164,6 +164,16 @@ func TestReasons(t *testing.T) {
 	try("no address", func(c *cluster) { c.instance("i3").Address = "" }, "balance i3 default_2 default/1934 role_excluded")
 	try("routing=off", func(c *cluster) { c.cfg.Routing = options.RoutingOff }, "balance")
 	try("nothing is known", func(c *cluster) { c.topology, c.buckets = metadata.Topology{}, nil }, "balance no_topology")
+	// What proved to be behind is named.
+	c := newCluster()
+	c.buckets = c.buckets.With("default", 3000, []metadata.Range{{Start: 1, End: 3000, State: "active", Replicaset: "rs-new"}})
+	if p := Decide(input(c.view(false), sql, int64(1), "a").meta("default", one(20))); p.Refresh != metadata.HintUnknownReplicaset || p.Reason != NoLeader {
+		t.Errorf("a replicaset that no snapshot has: %+v", p)
+	}
+	c.buckets = c.buckets.With("default", 3000, nil)
+	if p := Decide(input(c.view(false), sql, int64(1), "a").meta("default", one(20))); p.Refresh != metadata.HintBuckets {
+		t.Errorf("a gap: %+v", p)
+	}
 	seen[MetaMiss], seen[NotRoutable] = true, true // TestInsertsByTheServersNotice
 	seen[LeaderEjected], seen[LeaderBusy] = true, true
 	for _, r := range Reasons() {

@@ -63,6 +63,7 @@ func (v *View) hintBucket(in *Input, p *Plan) bool {
 	count, ok := v.buckets.Count(p.Tier)
 	if !ok {
 		reason, detail := v.noBuckets(p.Tier)
+		p.Refresh = metadata.HintBuckets // where nobody else needs the map it is read when a hint asks
 		return v.undecided(p, reason, detail)
 	}
 	p.Bucket = h.Bucket
@@ -86,7 +87,7 @@ func (v *View) hintBucket(in *Input, p *Plan) bool {
 	p.BucketKnown = true
 	uuid, ok := v.buckets.Lookup(p.Tier, p.Bucket)
 	if !ok {
-		p.BucketKnown = false
+		p.BucketKnown, p.Refresh = false, metadata.HintBuckets
 		return v.undecided(p, NoBucket, "no replicaset owns it by the current map")
 	}
 	p.ReplicasetUUID = uuid

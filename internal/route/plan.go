@@ -70,9 +70,8 @@ type Plan struct {
 	Detail string
 	Err    error // of Invalid
 
-	// TableUnknown: _pico_table was read, but before the statement's table was there. Who can
-	// read it anew should.
-	TableUnknown bool
+	// Refresh says what proved to be behind, for metadata.Watcher.Hint; "" = nothing.
+	Refresh metadata.Reason
 }
 
 // Routed reports whether the statement goes to its key's replicaset without having been told to.
