@@ -21,6 +21,7 @@ type analyzer struct {
 	names      int      // for unique SQLite names
 	lets       map[string]sqlType
 	subqueries map[grammar.Expr]*query
+	inBlock    bool // a statement of a block is being analysed
 }
 
 // param is what is known of a parameter.

@@ -145,7 +145,7 @@ func (a *analyzer) emitKind(x grammar.Expr, sc *scope) string {
 	case *grammar.ColumnRef:
 		b := a.columns[x]
 		if b.source == nil {
-			return "(" + quote("\x01let_"+x.Column.Name) + ")"
+			return "p_let(" + quoteText(x.Column.Name) + ")"
 		}
 		return quote(b.source.sqlName) + "." + quote(b.source.columns[b.index].name)
 	case *grammar.Cast:

@@ -110,8 +110,15 @@ func (b *bench) view(s *Stmt, args []Value) (View, *Error) {
 	if err != nil {
 		return v, err
 	}
-	leaders := map[string]string{rs1: "i1", rs2: "i3", rs3: "i5"}
-	replicas := map[string]string{rs1: "i2", rs2: "i4", rs3: "i5"}
+	leaders, replicas := map[string]string{}, map[string]string{}
+	for _, r := range b.live.sys.Replicasets {
+		leaders[r.UUID] = r.CurrentMaster
+		for _, i := range b.live.sys.Instances {
+			if i.ReplicasetUUID == r.UUID && (i.Name != r.CurrentMaster || replicas[r.UUID] == "") {
+				replicas[r.UUID] = i.Name
+			}
+		}
+	}
 	need := map[string]bool{}
 	for _, r := range b.live.sys.Buckets[s.Tier()] {
 		if set.All {

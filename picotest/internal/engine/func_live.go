@@ -13,6 +13,7 @@ type runState struct {
 	sys  *System
 	self InstanceRow // where the client is connected
 	now  Datetime
+	lets map[string]cell // LET variables of a block
 }
 
 func (r *runState) instance(uuid string) (InstanceRow, bool) {
@@ -74,6 +75,7 @@ func (d *db) defineLiveFunctions() error {
 	about("p_version", func(i InstanceRow) string { return versionText(i.Version) })
 	about("p_health", healthJSON)
 	def("p_self", 0, func([]cell) (cell, string) { return d.run.self.UUID, "" })
+	def("p_let", 1, func(a []cell) (cell, string) { return d.run.lets[cellText(a[0])], "" })
 	def("p_raft_id", 0, func([]cell) (cell, string) { return int64(d.run.sys.RaftLeaderID), "" })
 	def("p_raft_uuid", 0, func([]cell) (cell, string) {
 		if d.run.sys.RaftLeader == "" {

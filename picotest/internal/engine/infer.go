@@ -34,7 +34,10 @@ func (a *analyzer) inferKind(x grammar.Expr, want sqlType, sc *scope) (sqlType, 
 			return typeUnknown, 0, err
 		}
 		if b.source == nil {
-			return a.lets[x.Column.Name], 0, nil
+			if t := a.lets[x.Column.Name]; t != typeUnknown {
+				return t, 0, nil
+			}
+			return want, 0, nil // a NULL takes any type
 		}
 		return b.source.columns[b.index].typ.expr(), 0, nil
 	case *grammar.Cast:
@@ -146,6 +149,8 @@ func (a *analyzer) resolve(x *grammar.ColumnRef, sc *scope) (boundColumn, *Error
 		if _, ok := a.lets[x.Column.Name]; ok && x.Table == nil {
 			b, err = boundColumn{}, nil
 		}
+	} else if _, ok := a.lets[x.Column.Name]; ok && x.Table == nil {
+		return b, refuse("column reference %q is ambiguous: it could refer to either a LET variable or a table column", x.Column.Name)
 	}
 	if err == nil {
 		a.columns[x] = b

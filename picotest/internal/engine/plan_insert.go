@@ -12,6 +12,7 @@ type insertPlan struct {
 	q       *query
 	types   []sqlType // of the source's columns
 	consts  bool      // the source is VALUES of constants and parameters
+	upsert  *upsertPlan
 }
 
 func (s *Stmt) buildInsert(n *grammar.Insert) *Error {
@@ -47,7 +48,14 @@ func (s *Stmt) buildInsert(n *grammar.Insert) *Error {
 		p.types = append(p.types, c.typ)
 	}
 	if n.OnConflict != nil && n.OnConflict.Action == grammar.DoUpdate {
-		return refuse("ON CONFLICT DO UPDATE is only supported inside transaction blocks")
+		if !a.inBlock {
+			return refuse("ON CONFLICT DO UPDATE is only supported in transactional blocks")
+		}
+		if !t.global && !t.system {
+			if p.upsert, err = s.buildUpsert(t, n.OnConflict); err != nil {
+				return err
+			}
+		}
 	}
 	if err := a.checkOptions(n.Options, false); err != nil {
 		return err
