@@ -113,7 +113,11 @@ func (r *routing) plan(t *text, args []driver.NamedValue, h *hint) route.Plan {
 	case options.NoShardRandom, options.NoShardRandomHealthy:
 		in.Random, in.Health, in.Now = rand.Uint64(), &r.health, r.c.clock.Now()
 	}
-	return route.Decide(&in)
+	p := route.Decide(&in)
+	if p.Refresh != "" {
+		r.c.watcher.Hint(p.Refresh)
+	}
+	return p
 }
 
 // request says to the gate what a plan says.
