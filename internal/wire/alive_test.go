@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -164,33 +166,85 @@ func TestLookCostsNothing(t *testing.T) {
 	wantLog(t, p, "")
 }
 
-// A net.Conn that isn't a socket is looked at through what it offers, or briefly.
-func TestLookAtOtherConnections(t *testing.T) {
+// A net.Conn that isn't a socket is looked at through what it offers.
+func TestLookAtConnectionInMemory(t *testing.T) {
 	client, far := net.Pipe()
-	defer far.Close()
-	s := newSocket(client)
-	if n, err := s.look(); n != 0 || err != nil {
-		t.Fatalf("%d, %v", n, err)
+	m := &memory{Conn: client}
+	s := newSocket(m)
+	if n, err := s.look(); n != 0 || err != nil || m.reads != 0 {
+		t.Fatalf("nothing there: %d, %v, %d reads", n, err, m.reads)
 	}
+	m.buffered = 1
 	go far.Write([]byte("x"))
 	until(t, "the byte is there", func() bool {
 		n, err := s.look()
 		return n == 1 && err == nil
 	})
+	m.buffered = 0
 	var b [4]byte
 	if n, err := s.Read(b[:]); n != 1 || err != nil || b[0] != 'x' {
 		t.Fatalf("what a look reads is kept: %q, %v", b[:n], err)
 	}
 	far.Close()
+	m.closed = true
 	if _, err := s.look(); err == nil {
 		t.Fatal("the peer is gone")
 	}
-	buffered := newSocket(bufferedConn{client})
-	if n, err := buffered.look(); n != 0 || err != nil {
-		t.Fatalf("Buffered said 0: %d, %v", n, err)
+}
+
+// memory is a connection that knows what has arrived.
+type memory struct {
+	net.Conn
+	buffered, reads int
+	closed          bool
+}
+
+func (m *memory) Buffered() int    { return m.buffered }
+func (m *memory) PeerClosed() bool { return m.closed }
+func (m *memory) Read(p []byte) (int, error) {
+	m.reads++
+	return m.Conn.Read(p)
+}
+
+// What offers nothing is looked at once a second, for a moment; inside a bubble of synctest,
+// on its clock.
+func TestLookAtWrappedConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, far := net.Pipe()
+		defer client.Close()
+		s := newSocket(client)
+		for range 3 {
+			if n, err := s.look(); n != 0 || err != nil {
+				t.Fatalf("%d, %v", n, err)
+			}
+		}
+		start := time.Now()
+		far.Close()
+		if _, err := s.look(); err != nil {
+			t.Fatalf("looked again at once: %v", err)
+		}
+		if time.Since(start) != 0 {
+			t.Fatal("a look that was skipped took time")
+		}
+		time.Sleep(2 * lookEvery)
+		if _, err := s.look(); err == nil {
+			t.Fatal("the peer is gone")
+		}
+	})
+}
+
+// A connection without deadlines is taken for alive.
+func TestConnectionWithoutDeadlines(t *testing.T) {
+	client, far := net.Pipe()
+	defer client.Close()
+	defer far.Close()
+	s := newSocket(tunnel{client})
+	if n, err := s.look(); n != 0 || err != nil {
+		t.Fatalf("%d, %v", n, err)
 	}
 }
 
-type bufferedConn struct{ net.Conn }
+type tunnel struct{ net.Conn }
 
-func (bufferedConn) Buffered() int { return 0 }
+func (tunnel) SetDeadline(time.Time) error     { return errors.New("no deadlines") }
+func (tunnel) SetReadDeadline(time.Time) error { return errors.New("no deadlines") }

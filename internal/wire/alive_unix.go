@@ -12,10 +12,10 @@ import (
 // fdLooker reads a socket's descriptor, which is in non-blocking mode.
 type fdLooker struct {
 	raw  syscall.RawConn
-	read func(fd uintptr) bool // made once: a look allocates nothing
+	read func(fd uintptr) // made once: a look allocates nothing
 	buf  [512]byte
 	n    int
-	err  error
+	err  syscall.Errno
 }
 
 func newLooker(nc net.Conn) looker {
@@ -28,10 +28,7 @@ func newLooker(nc net.Conn) looker {
 		return nil
 	}
 	l := &fdLooker{raw: raw}
-	l.read = func(fd uintptr) bool {
-		l.n, l.err = syscall.Read(int(fd), l.buf[:])
-		return true // never wait for more
-	}
+	l.read = func(fd uintptr) { l.n, l.err = readNow(fd, l.buf[:]) }
 	return l
 }
 
@@ -39,14 +36,14 @@ func newLooker(nc net.Conn) looker {
 func (l *fdLooker) look(s *socket) (int, error) {
 	total := 0
 	for {
-		if err := l.raw.Read(l.read); err != nil {
+		if err := l.raw.Control(l.read); err != nil {
 			return total, err
 		}
 		switch {
-		case l.err == syscall.EAGAIN || l.err == syscall.EWOULDBLOCK:
+		case l.err == syscall.EAGAIN:
 			return total, nil
 		case l.err == syscall.EINTR:
-		case l.err != nil:
+		case l.err != 0:
 			return total, os.NewSyscallError("read", l.err)
 		case l.n <= 0:
 			return total, io.EOF

@@ -98,7 +98,9 @@ func (c *Conn) begin(ctx context.Context) error {
 		return c.unsent(ErrClosed)
 	}
 	if c.busy {
-		return c.unsent(ErrBusy)
+		e := c.unsent(ErrBusy)
+		e.Local = true
+		return e
 	}
 	if !c.g.ready() {
 		if c.g.err != nil {
@@ -139,7 +141,9 @@ func (c *Conn) failed(ctx context.Context, err error, fired bool) error {
 		if fired {
 			c.revive()
 		}
-		return c.error(mistake.error)
+		e := c.error(mistake.error)
+		e.Local = true
+		return e
 	}
 	var pe *pq.Error
 	if errors.As(err, &pe) && c.g.ready() {

@@ -21,6 +21,7 @@ type socket struct {
 	kept    []byte
 	noBlock bool // Read gives only what is kept
 	looker  looker
+	looked  time.Time // when it was looked at last, without a looker
 }
 
 func newSocket(nc net.Conn) *socket { return &socket{Conn: nc, looker: newLooker(nc)} }
