@@ -99,7 +99,10 @@ const (
 // lookBriefly reads with a deadline that is almost now. A connection without deadlines, as
 // tunnels have them, can't be looked at.
 func (s *socket) lookBriefly() (int, error) {
-	if s.Conn.SetReadDeadline(time.Now().Add(brief)) != nil {
+	switch err := s.Conn.SetReadDeadline(time.Now().Add(brief)); {
+	case errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrClosedPipe):
+		return 0, err
+	case err != nil:
 		return 0, nil
 	}
 	var b [512]byte
