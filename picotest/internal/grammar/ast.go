@@ -284,7 +284,8 @@ type BlockLet struct {
 	Query *Query
 }
 
-// BlockIf is IF … THEN … [ELSE …] END IF. HasElse tells an empty ELSE from none.
+// BlockIf is IF … THEN … [ELSE …] END IF; ELSE comes after 26.2. HasElse tells an
+// empty ELSE from none.
 type BlockIf struct {
 	Span
 	Cond    Expr

@@ -105,7 +105,11 @@ func (p *parser) blockIf(out *BlockStatement) bool {
 			!p.w() || !p.word("then") || !p.ifBody(&s.Then) {
 			return false
 		}
-		s.HasElse = p.maybe(func() bool {
+		// Until 26.2 a body isn't empty, and there is no ELSE.
+		if !p.v.AtLeast(V263) && len(s.Then) == 0 {
+			return false
+		}
+		s.HasElse = p.v.AtLeast(V263) && p.maybe(func() bool {
 			return p.wo() && p.try(rBlockElseBlock, inherit, func() bool {
 				return p.try(rBlockElseKeyword, inherit, func() bool { return p.word("else") }) && p.ifBody(&s.Else)
 			}) && p.wo()

@@ -118,7 +118,7 @@ func (p *parser) columnDef(c *ColumnDef) bool {
 		}
 		p.opt(func() bool { return p.w() && p.columnNull(&c.Null) })
 		c.PrimaryKey = p.maybe(func() bool {
-			if !p.v.AtLeast(V262) {
+			if !p.v.AtLeast(V263) {
 				return p.w() && p.primaryKeyMark()
 			}
 			return p.w() && p.try(rInlinePrimaryKey, inherit, func() bool {
@@ -151,7 +151,7 @@ func (p *parser) primaryKeyMark() bool {
 func (p *parser) primaryKey(out *[]KeyPart) bool {
 	return p.try(rPrimaryKey, tight, func() bool {
 		var parts []KeyPart
-		if !p.primaryKeyMark() || !p.wo() || !p.sym("(") || !p.wo() || !p.list(func() bool { return p.keyPart(&parts) }) ||
+		if !p.primaryKeyMark() || !p.wo() || !p.sym("(") || !p.wo() || !p.list(func() bool { return p.keyPart(V263, &parts) }) ||
 			!p.wo() || !p.sym(")") {
 			return false
 		}
@@ -160,11 +160,11 @@ func (p *parser) primaryKey(out *[]KeyPart) bool {
 	})
 }
 
-// keyPart matches a column of a key, with ASC or DESC from 26.2 on.
-func (p *parser) keyPart(out *[]KeyPart) bool {
+// keyPart matches a column of a key, with ASC or DESC from a version on.
+func (p *parser) keyPart(since Version, out *[]KeyPart) bool {
 	var k KeyPart
 	ok := false
-	if p.v.AtLeast(V262) {
+	if p.v.AtLeast(since) {
 		ok = p.try(rOrderedIdentifier, tight, func() bool {
 			return p.ident(&k.Name) && p.opt(func() bool { return p.w() && p.sortOrder(&k.Order) })
 		})

@@ -18,7 +18,7 @@ func (p *parser) createIndex(out *Statement) bool {
 			s.Type = IndexDefault
 		}
 		if !p.sym("(") || !p.wo() || !p.try(rParts, spaced, func() bool {
-			return p.spacedList(func() bool { return p.keyPart(&s.Parts) })
+			return p.spacedList(func() bool { return p.keyPart(V262, &s.Parts) })
 		}) || !p.wo() || !p.sym(")") {
 			return false
 		}

@@ -40,7 +40,8 @@ var accepted = []struct {
 	{V262, "explain do $$ begin delete from t; end $$"},
 	{V252, "call p()"}, {V252, "call public.p(1, 'a', $1, ?) option (sql_vdbe_opcode_max = 1)"},
 	{V261, "do $$ begin delete from t; end $$"}, {V261, "DO $$BEGIN RETURN QUERY SELECT 1; END$$ OPTION (sql_motion_row_max = 1)"},
-	{V262, "do language sql $$ begin let x = (select 1); if x = 1 then insert into t values (x); else delete from t; end if; end $$"},
+	{V262, "do language sql $$ begin let x = (select 1); if x = 1 then insert into t values (x); end if; end $$"},
+	{V263, "do $$ begin if true then else delete from t; end if; if false then end if; end $$"},
 	{V255, "select a['b'] from t"}, {V261, "select array[1, 2]"}, {V261, "select '{}'::int[]"},
 	{V252, "create table t (id int primary key)"},
 	{V252, "create table if not exists public.t (a bool not null, b text null, primary key (a, b)) using vinyl distributed by (a, b) in tier hot wait applied globally option (timeout = 1.5)"},
@@ -53,7 +54,7 @@ var accepted = []struct {
 	{V261, "create unlogged table t (a int primary key)"},
 	{V261, "create table t (a int primary key) with (bloom_fpr = 0.5, compression_level = -1)"},
 	{V261, "create table t (a int primary key, b int[], c text[3][], d int array, e int ARRAY[4])"},
-	{V262, "create table t (a int primary key desc, primary key (a asc))"},
+	{V263, "create table t (a int primary key desc, primary key (a asc))"},
 	{V252, "drop table if exists t wait applied locally option (timeout = 3)"},
 	{V252, "truncate t"}, {V252, "truncate table public.t"},
 	{V252, "alter table t rename to public.u"},
@@ -94,7 +95,7 @@ var accepted = []struct {
 
 func TestAccepted(t *testing.T) {
 	for _, a := range accepted {
-		for _, v := range []Version{V252, V255, V256, V261, V262} {
+		for _, v := range []Version{V252, V255, V256, V261, V262, V263} {
 			_, err := Parse(v, a.sql)
 			if want := v.AtLeast(a.since); (err == nil) != want {
 				t.Errorf("%s: %q: %v; want it read: %v", v, a.sql, err, want)
@@ -311,7 +312,7 @@ func TestTrees(t *testing.T) {
 			&BlockReturn{Stmt: &Select{Query: &Query{Terms: []Term{{Core: &SelectCore{Items: []SelectItem{{Expr: number("2")}}}}}}}},
 		}},
 	} {
-		got, err := Parse(V262, sql)
+		got, err := Parse(V263, sql)
 		if err != nil {
 			t.Errorf("%q\n%s", sql, err)
 			continue

@@ -43,3 +43,15 @@ func TestExpectation(t *testing.T) {
 		}
 	}
 }
+
+// These two are in the server's own tests.
+func TestErrorsKnownElsewhere(t *testing.T) {
+	for sql, want := range map[string]string{
+		" create table foo": "sbroad: rule parsing error:  --> 1:15\n  |\n1 |  create table foo\n  |               ^---\n  |\n  = expected IfNotExists",
+		"SELECT * FRUM t":   "sbroad: rule parsing error:  --> 1:10\n  |\n1 | SELECT * FRUM t\n  |          ^---\n  |\n  = expected EOI, OrderBy, Limit, UnionOp, ExceptOp, UnionAllOp, or DqlOption",
+	} {
+		if _, err := Parse(V262, sql); err == nil || err.Message != want {
+			t.Errorf("%q\n got %v\nwant %s", sql, err, want)
+		}
+	}
+}

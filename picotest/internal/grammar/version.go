@@ -7,17 +7,18 @@ import (
 )
 
 // Version is the version of a server as far as its SQL goes: year and minor.
-// The zero Version stands for the newest one the package knows.
+// The zero Version stands for 26.2, the newest release.
 type Version struct{ Major, Minor int }
 
 // The versions whose grammar is known. V256 is the development state between
-// 25.5 and 26.1 that the recordings of 25.6.0 come from.
+// 25.5 and 26.1 that the recordings of 25.6.0 come from, V263 the one after 26.2.
 var (
 	V252 = Version{25, 2}
 	V255 = Version{25, 5}
 	V256 = Version{25, 6}
 	V261 = Version{26, 1}
 	V262 = Version{26, 2}
+	V263 = Version{26, 3}
 )
 
 // ParseVersion reads "26.2", "25.6.0-a54cfb72b" and the like.
