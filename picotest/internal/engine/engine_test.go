@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // fakeLive is a cluster that stands still: tier default with replicasets of i1, i2 and i3, i4, tier cold with i5.
@@ -67,6 +68,9 @@ func testSystem(v Version) *System {
 	return s
 }
 
+// testNow is a moment of the recordings.
+var testNow = time.Date(2026, 11, 29, 22, 57, 51, 385561000, time.UTC)
+
 func instUUID(i uint64) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", i) }
 
 // bench is an engine with the smallest cluster around it that can run statements: it plays the part of package picotest.
@@ -81,7 +85,7 @@ func newBench(t testing.TB, version string) *bench {
 	t.Helper()
 	v := testVersions[version]
 	live := &fakeLive{testSystem(v)}
-	e, err := New(Config{Live: live, Version: v, AdminPassword: "T0psecret"})
+	e, err := New(Config{Live: live, Version: v, AdminPassword: "T0psecret", Now: func() time.Time { return testNow }})
 	if err != nil {
 		t.Fatal(err)
 	}

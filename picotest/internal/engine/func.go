@@ -18,6 +18,8 @@ func (d *db) fail(ctx sqlite3.Context, text string) {
 }
 
 const (
+	// The storage's integers go up to 2^64-1, but the wire has none for the upper half.
+	textUnsigned = "encoding error: out of range integral type conversion attempted"
 	textOverflow = "Failed to execute SQL statement: integer is overflowed"
 	textDivision = "Failed to execute SQL statement: division by zero"
 )
@@ -114,7 +116,10 @@ func (d *db) defineFunctions() error {
 
 func addInt(x, y int64) (int64, string) {
 	s := x + y
-	if (s > x) != (y > 0) && y != 0 {
+	switch {
+	case x > 0 && y > 0 && s < 0:
+		return 0, textUnsigned
+	case x < 0 && y < 0 && s >= 0:
 		return 0, textOverflow
 	}
 	return s, ""
@@ -122,7 +127,10 @@ func addInt(x, y int64) (int64, string) {
 
 func subInt(x, y int64) (int64, string) {
 	s := x - y
-	if (s < x) != (y > 0) && y != 0 {
+	switch {
+	case x >= 0 && y < 0 && s < 0:
+		return 0, textUnsigned
+	case x < 0 && y > 0 && s >= 0:
 		return 0, textOverflow
 	}
 	return s, ""
@@ -131,8 +139,11 @@ func subInt(x, y int64) (int64, string) {
 func mulInt(x, y int64) (int64, string) {
 	hi, lo := bits.Mul64(absInt(x), absInt(y))
 	neg := (x < 0) != (y < 0)
-	if hi != 0 || !neg && lo > math.MaxInt64 || neg && lo > 1<<63 {
+	if hi != 0 || neg && lo > 1<<63 {
 		return 0, textOverflow
+	}
+	if !neg && lo > math.MaxInt64 {
+		return 0, textUnsigned
 	}
 	if neg {
 		return -int64(lo), ""

@@ -128,6 +128,9 @@ func (s *Stmt) rows(r *runState, code string, args []Value, v View, only map[int
 
 // storageError words an error of a query's execution: bare where it ran, wrapped when it came from another instance.
 func (s *Stmt) storageError(text string, v View) *Error {
+	if text == textUnsigned {
+		return bare("%s", text)
+	}
 	if s.tier != "" && !v.Local && len(v.Copies) > 0 {
 		return remote(refuse("%s", text), firstReplicaset(v))
 	}

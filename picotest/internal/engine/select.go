@@ -183,9 +183,8 @@ func (a *analyzer) grouping(n *grammar.SelectCore, sc *scope, c *core) (string, 
 		if _, _, err := a.infer(x, typeUnknown, sc); err != nil {
 			return "", err
 		}
-		text := a.emit(x, sc)
-		keys[text] = true
-		parts = append(parts, compared(text, a.effective(x)))
+		keys[a.emitKind(unparen(x), sc)] = true
+		parts = append(parts, compared(a.emit(x, sc), a.effective(x)))
 	}
 	having := ""
 	if n.Having != nil {
@@ -269,13 +268,13 @@ func (a *analyzer) grouped(x grammar.Expr, keys map[string]bool, sc *scope) *Err
 			return false
 		case *grammar.ColumnRef:
 			b, ok := a.columns[n]
-			if !ok || b.source == nil || b.depth > 0 || keys[a.emit(n, sc)] {
+			if !ok || b.source == nil || b.depth > 0 || keys[a.emitKind(n, sc)] {
 				return false
 			}
 			bad = refuse("invalid query: column %q is not found in grouping expressions!", n.Column.Name)
 			return false
 		}
-		return !keys[a.emit(e, sc)]
+		return !keys[a.emitKind(unparen(e), sc)]
 	})
 	return bad
 }
