@@ -328,3 +328,30 @@ func TestCloseEndsAStatement(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Closing while statements come and go, as a pool does when it can't wait any longer.
+func TestCloseRacesWithStatements(t *testing.T) {
+	for range 50 {
+		s := newServer(t)
+		c, _ := s.dial(newConfig())
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			c.Close()
+		}()
+		for {
+			rows, err := c.Query(bg, "select $1", named(int64(1)))
+			if err == nil {
+				err = rows.Close()
+			}
+			if err != nil {
+				if errors.Is(err, driver.ErrBadConn) {
+					t.Fatal(err)
+				}
+				break
+			}
+		}
+		<-closed
+		s.stop()
+	}
+}

@@ -40,7 +40,8 @@ type Conn struct {
 	stmts  stmtCache
 	watch  watch
 
-	busy          bool // rows are open
+	busy          bool        // rows are open
+	active        atomic.Bool // an operation is under way, rows included
 	closed        atomic.Bool
 	serverVersion string
 	kinds         []kind   // of the result under way, reused
@@ -78,8 +79,9 @@ func (c *Conn) Close() error {
 	if c.closed.Swap(true) {
 		return nil
 	}
-	// While a statement is under way, a goodbye would mix with it.
-	if c.busy || c.watch.armed.Load() || !c.g.ready() {
+	// While a statement is under way, a goodbye would mix with it, and the connection's
+	// state is another goroutine's. begin looks at closed after it has set active.
+	if c.active.Load() || !c.g.ready() {
 		return c.g.sock.Close()
 	}
 	_ = c.g.nc.SetWriteDeadline(time.Now().Add(closeBudget))
@@ -94,17 +96,16 @@ func (c *Conn) begin(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return c.unsent(err)
 	}
-	if c.closed.Load() {
-		return c.unsent(ErrClosed)
-	}
 	if c.busy {
 		e := c.unsent(ErrBusy)
 		e.Local = true
 		return e
 	}
-	if !c.g.ready() {
+	c.active.Store(true)
+	if c.closed.Load() || !c.g.ready() {
+		c.active.Store(false)
 		if c.g.err != nil {
-			return c.unsent(errors.Join(ErrClosed, c.g.err))
+			return c.unsent(fmt.Errorf("%w: %w", ErrClosed, c.g.err))
 		}
 		return c.unsent(ErrClosed)
 	}
@@ -115,6 +116,7 @@ func (c *Conn) begin(ctx context.Context) error {
 
 // end finishes an operation and tells its outcome.
 func (c *Conn) end(ctx context.Context, err error) error {
+	defer c.active.Store(false)
 	fired := c.watch.disarm()
 	if err == nil {
 		if fired {

@@ -132,6 +132,7 @@ func (r *Rows) Close() error {
 		}
 	}
 	c.busy = false
+	defer c.active.Store(false)
 	if r.adopt != nil && c.g.ready() {
 		c.adopt(r.adopt)
 	}

@@ -16,7 +16,6 @@ type watch struct {
 	conn  net.Conn
 	stop  func() bool
 	fired atomic.Bool
-	armed atomic.Bool
 	ran   chan struct{} // the callback has run to its end
 	call  func()        // callback, made once
 }
@@ -27,7 +26,6 @@ func newWatch(conn net.Conn) watch {
 
 // arm watches ctx until disarm. A context that can't end costs nothing.
 func (w *watch) arm(ctx context.Context) {
-	w.armed.Store(true)
 	if ctx.Done() == nil {
 		return
 	}
@@ -49,7 +47,6 @@ func (w *watch) done() {
 // disarm ends the watch and says whether the context ended before. The callback isn't
 // running any more when it returns: no context can hurt a later operation.
 func (w *watch) disarm() (fired bool) {
-	w.armed.Store(false)
 	if w.stop == nil {
 		return false
 	}
