@@ -28,9 +28,9 @@ func unspecified(host string) bool {
 
 // dialAddress makes of an advertised address the one to dial: address_map first, in which
 // FROM may be the instance's name too (behind NAT several instances can advertise the same),
-// then the host that the row came from in place of an unspecified one. How addresses are read is
+// then standIn, the host that the row came from, in place of an unspecified one. How addresses are read is
 // the rule of options.ParseAddress: no port is 4327, a host with colons stands in brackets.
-func dialAddress(cfg *options.Config, name, advertised, fromHost string) (string, error) {
+func dialAddress(cfg *options.Config, name, advertised string, standIn func() string) (string, error) {
 	h, err := options.ParseAddress(advertised)
 	if err != nil {
 		return "", &AddressError{Address: clip(advertised), Reason: err.Error()}
@@ -52,10 +52,11 @@ func dialAddress(cfg *options.Config, name, advertised, fromHost string) (string
 		h = to
 	}
 	if unspecified(h.Name) {
-		if fromHost == "" || unspecified(fromHost) {
+		host := standIn()
+		if host == "" || unspecified(host) {
 			return "", &AddressError{Address: clip(advertised), Reason: "it names no host; set the instance's advertise address, or address_map"}
 		}
-		h.Name = fromHost
+		h.Name = host
 	}
 	return h.Address(), nil
 }

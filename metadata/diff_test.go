@@ -64,6 +64,14 @@ func TestDiffTellsEverything(t *testing.T) {
 		if same := sameTopology(old, new); same && len(events) > 0 {
 			t.Fatalf("seed %d: the same, but %+v", seed, events)
 		}
+		if n := len(new.Instances); n > 0 {
+			moved := *new
+			moved.Instances = slices.Clone(new.Instances)
+			moved.Instances[rnd.IntN(n)].Address += "0"
+			if sameTopology(new, &moved) {
+				t.Fatalf("seed %d: an address changed unseen", seed)
+			}
+		}
 		if e := Diff(new, new); len(e) > 0 {
 			t.Fatalf("seed %d: different from itself: %+v", seed, e)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/picodata/go-picodata/options"
 )
@@ -24,7 +25,9 @@ type fakeCluster struct {
 	hole             map[string]bool // address → nobody answers a dial
 	frozen           map[string]bool // address → queries hang
 	dialErr          error
-	at               map[string]string // further addresses (seeds) → instance uuid
+	slow             map[string]time.Duration // address → how long a dial takes
+	stuck            map[string]bool          // address → logins and small questions work, reading system tables hangs
+	at               map[string]string        // further addresses (seeds) → instance uuid
 	conns            map[*fakeConn]bool
 	dials            []string
 	queries          []string
@@ -50,7 +53,7 @@ var errRefused = errors.New("connection refused")
 func newFakeCluster(n int) *fakeCluster {
 	c := &fakeCluster{
 		buckets: map[string]string{}, denied: map[string]bool{}, down: map[string]bool{}, hole: map[string]bool{},
-		frozen: map[string]bool{}, at: map[string]string{}, conns: map[*fakeConn]bool{}, views: map[string]*fakeView{},
+		frozen: map[string]bool{}, slow: map[string]time.Duration{}, stuck: map[string]bool{}, at: map[string]string{}, conns: map[*fakeConn]bool{}, views: map[string]*fakeView{},
 		tiers: []Tier{{Name: "default", BucketCount: 3000, BucketsKnown: true, IsDefault: true}},
 	}
 	for i := range n {
@@ -109,6 +112,21 @@ func (c *fakeCluster) count(text string) (n int) {
 	return n
 }
 
+// busiest is the largest number of topology queries that ran at once.
+func (c *fakeCluster) busiest() (n int) { c.do(func() { n = c.mostBusy }); return n }
+
+// countExact is how often the text is in the list.
+func (c *fakeCluster) countExact(list []string, text string) (n int) {
+	c.do(func() {
+		for _, s := range list {
+			if s == text {
+				n++
+			}
+		}
+	})
+	return n
+}
+
 func (c *fakeCluster) openConns() (n int) { c.do(func() { n = len(c.conns) }); return n }
 
 // switchLeader makes name the leader of its replicaset.
@@ -145,6 +163,11 @@ func (c *fakeCluster) Dial(ctx context.Context, t Target) (ControlConn, error) {
 		<-ctx.Done()
 		c.mu.Lock()
 		return nil, context.Cause(ctx)
+	}
+	if d := c.slow[t.Address]; d > 0 { // and doesn't heed ctx
+		c.mu.Unlock()
+		time.Sleep(d)
+		c.mu.Lock()
 	}
 	if c.down[t.Address] {
 		return nil, errRefused
@@ -205,7 +228,7 @@ func (f *fakeConn) Query(ctx context.Context, sql string) (*Result, error) {
 		c.mostBusy = max(c.mostBusy, c.busy)
 		defer func() { c.busy-- }()
 	}
-	if c.frozen[f.address] {
+	if c.frozen[f.address] || c.stuck[f.address] && strings.Contains(sql, "FROM _pico") {
 		c.mu.Unlock()
 		select {
 		case <-ctx.Done():

@@ -20,7 +20,7 @@ const (
 )
 
 // next returns the wait until the regular refresh, and the least wait until one that a hint asks for.
-func (p *pace) next(out outcome, hinted bool, interval, recheck time.Duration, jitter func(time.Duration) time.Duration) (regular, gap time.Duration) {
+func (p *pace) next(out outcome, hinted bool, interval time.Duration, jitter func(time.Duration) time.Duration) (regular, gap time.Duration) {
 	if hinted && !out.changed {
 		p.barren++
 	} else {
@@ -39,8 +39,6 @@ func (p *pace) next(out outcome, hinted bool, interval, recheck time.Duration, j
 	}
 	p.failures = 0
 	switch {
-	case out.static:
-		regular = jitter(max(interval, recheck))
 	case out.switching:
 		if out.changed {
 			p.settling = 0

@@ -36,7 +36,6 @@ type outcome struct {
 	fatal     bool
 	changed   bool
 	switching bool
-	static    bool
 }
 
 // run is the loop: the only goroutine that queries, so there is one query at a time.
@@ -61,7 +60,7 @@ func (w *Watcher) run() {
 		}
 		w.noteHint(hinted, out)
 		w.announceAttempt(out)
-		regular, gap := w.loop.pace.next(out, hinted, w.interval, w.source.config.RecheckDenied, w.jitter)
+		regular, gap := w.loop.pace.next(out, hinted, w.interval, w.jitter)
 		hinted = w.pause(regular, gap)
 	}
 }
@@ -149,7 +148,7 @@ func (w *Watcher) refresh() (out outcome) {
 				break
 			}
 		}
-		t, err := w.source.Read(w.ctx, w.querier(), w.loop.connTo.Address)
+		t, err := w.source.Read(w.ctx, w.querier(), w.loop.connTo)
 		if err != nil {
 			errs = append(errs, &NodeError{Node: w.loop.connTo.Address, Err: err})
 			w.leaveNode()
@@ -162,7 +161,6 @@ func (w *Watcher) refresh() (out outcome) {
 		}
 		out.changed = w.publish(t)
 		w.noteSuccess()
-		out.static = t.Static
 		out.switching = switching(t)
 		if w.loop.conn != nil && !t.Static {
 			w.refreshBuckets()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -44,6 +45,12 @@ type SourceConfig struct {
 	BadRow func(table, problem string)
 }
 
+// host is what a Source knows of an instance that advertises 0.0.0.0 or ::.
+type host struct {
+	name string
+	sure bool // the instance itself answered there
+}
+
 // Source reads a cluster's system tables over a connection that it is handed. It remembers
 // what the user may not read. Its methods may be called concurrently.
 type Source struct {
@@ -53,6 +60,7 @@ type Source struct {
 	denied   map[string]time.Time // when the server refused it
 	unlimit  bool                 // append noLimits
 	reported map[string]bool      // bad rows already told of
+	hosts    map[string]host      // by instance uuid: what stands in for an unspecified host
 }
 
 // NewSource makes a Source.
@@ -66,17 +74,18 @@ func NewSource(config SourceConfig) *Source {
 	if config.Clock == nil {
 		config.Clock = options.SystemClock{}
 	}
-	return &Source{config: config, denied: map[string]time.Time{}, reported: map[string]bool{}}
+	return &Source{config: config, denied: map[string]time.Time{}, reported: map[string]bool{}, hosts: map[string]host{}}
 }
 
-// Read reads one snapshot: instances with their addresses, replicasets, tiers. from is the
-// address that q is connected to; its host stands in for 0.0.0.0 and ::.
+// Read reads one snapshot: instances with their addresses, replicasets, tiers. from is where q
+// is connected to and, if known, who answers there. For an instance that advertises 0.0.0.0
+// or :: stands the host at which it answered itself, or else the host at which it was first told of.
 //
 // What the user may not read is missing from the snapshot and named in its Denied, which is no error;
 // without the instances themselves the snapshot is Static. The queries run one after another and
 // aren't one transaction: a leader's switch between two of them shows in the next snapshot.
-func (s *Source) Read(ctx context.Context, q Querier, from string) (*Topology, error) {
-	t := Topology{ReadAt: s.config.Clock.Now(), ReadFrom: from}
+func (s *Source) Read(ctx context.Context, q Querier, from Target) (*Topology, error) {
+	t := Topology{ReadAt: s.config.Clock.Now(), ReadFrom: from.Address}
 
 	rows, ok, err := s.read(ctx, q, queryInstances, tableInstance, tablePeerAddress)
 	if err != nil {
@@ -183,13 +192,6 @@ func (s *Source) setAllowed(tables []string) {
 	}
 }
 
-// recheckDenied forgets refusals, so that the next reading asks again.
-func (s *Source) recheckDenied() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	clear(s.denied)
-}
-
 func (s *Source) deniedAmong(tables ...string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,11 +219,11 @@ func (s *Source) report(table, problem string) {
 	}
 }
 
-func (s *Source) instances(t *Topology, rows table, from string) error {
+func (s *Source) instances(t *Topology, rows table, from Target) error {
 	if err := rows.require("uuid", "current_state", "address"); err != nil {
 		return fmt.Errorf("picodata: reading %s: %w", tableInstance, err)
 	}
-	at, _ := options.ParseAddress(from) // "" if it can't be read: then nothing stands in for 0.0.0.0
+	at, _ := options.ParseAddress(from.Address) // "" if it can't be read: then nothing stands in for 0.0.0.0
 	_, typed := rows.at["connection_type"]
 	seen := make(map[string]bool, len(rows.rows))
 	t.Instances = make([]Instance, 0, len(rows.rows))
@@ -239,7 +241,7 @@ func (s *Source) instances(t *Topology, rows table, from string) error {
 			continue
 		}
 		seen[in.UUID] = true
-		address, err := dialAddress(s.config.Config, in.Name, in.Advertised, at.Name)
+		address, err := dialAddress(s.config.Config, in.Name, in.Advertised, func() string { return s.hostOf(in.UUID, at.Name, from) })
 		if err != nil {
 			s.skip(t, tablePeerAddress, fmt.Sprintf("instance %s: %v", clip(in.Name), err))
 		}
@@ -249,7 +251,36 @@ func (s *Source) instances(t *Topology, rows table, from string) error {
 	if len(t.Instances) == 0 {
 		return errNoInstances
 	}
+	s.forgetHosts(seen)
 	return nil
+}
+
+// forgetHosts drops what is remembered of instances that no row tells of any more.
+func (s *Source) forgetHosts(seen map[string]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.hosts) > len(seen) {
+		maps.DeleteFunc(s.hosts, func(uuid string, _ host) bool { return !seen[uuid] })
+	}
+}
+
+// hostOf remembers for an instance the host that stands in for an unspecified one, so that
+// its address doesn't change with the node that is asked.
+func (s *Source) hostOf(uuid, at string, from Target) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.hosts[uuid]
+	switch own := uuid == from.InstanceUUID; {
+	case unspecified(at):
+	case own:
+		h = host{name: at, sure: true}
+	case h.name == "":
+		h = host{name: at}
+	}
+	if h.name != "" {
+		s.hosts[uuid] = h
+	}
+	return h.name
 }
 
 // parseInstance reads one row; problem is not empty if it has to be left out.

@@ -95,7 +95,7 @@ func oneReplicaset(m sqlmock.Sqlmock) {
 func TestSourceReadsSnapshot(t *testing.T) {
 	q, m := mock(t)
 	oneReplicaset(m)
-	topo, err := NewSource(SourceConfig{}).Read(context.Background(), q, "127.0.0.1:14301")
+	topo, err := NewSource(SourceConfig{}).Read(context.Background(), q, Target{Address: "127.0.0.1:14301"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestSourceReadsByColumnName(t *testing.T) {
 	m.ExpectQuery(onReplicasets).WillReturnRows(sqlmock.NewRows(
 		[]string{"target_master_name", "new_column", "current_master_name", "name", "uuid"}).AddRow("i1", time.Time{}, "i1", "default_1", rs1))
 	m.ExpectQuery(onTiers).WillReturnRows(sqlmock.NewRows([]string{"can_vote", "bucket_count", "name"}).AddRow(true, "1500", "default"))
-	topo, err := NewSource(SourceConfig{}).Read(context.Background(), q, "127.0.0.1:14301")
+	topo, err := NewSource(SourceConfig{}).Read(context.Background(), q, Target{Address: "127.0.0.1:14301"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestSourceSkipsBadRows(t *testing.T) {
 			AddRow(nil, int64(1)).AddRow("default", int64(-5)).AddRow("cold", int64(100)))
 	}
 	expect()
-	topo, err := s.Read(context.Background(), q, "h1:4327")
+	topo, err := s.Read(context.Background(), q, Target{Address: "h1:4327"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestSourceSkipsBadRows(t *testing.T) {
 		t.Errorf("told of %d: %s", len(told), strings.Join(told, "\n"))
 	}
 	expect()
-	if topo, err = s.Read(context.Background(), q, "h1:4327"); err != nil || topo.Skipped != bad {
+	if topo, err = s.Read(context.Background(), q, Target{Address: "h1:4327"}); err != nil || topo.Skipped != bad {
 		t.Errorf("%d rows counted as bad the second time, %v", topo.Skipped, err)
 	}
 	if len(told) != bad {
@@ -224,7 +224,7 @@ func TestSourceErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			q, m := mock(t)
 			expect(m)
-			if topo, err := NewSource(SourceConfig{}).Read(context.Background(), q, "h:1"); !errors.Is(err, boom) || topo != nil {
+			if topo, err := NewSource(SourceConfig{}).Read(context.Background(), q, Target{Address: "h:1"}); !errors.Is(err, boom) || topo != nil {
 				t.Errorf("%v, %v", topo, err)
 			}
 		})
@@ -232,14 +232,14 @@ func TestSourceErrors(t *testing.T) {
 	t.Run("a column is missing", func(t *testing.T) {
 		q, m := mock(t)
 		m.ExpectQuery(onInstances).WillReturnRows(sqlmock.NewRows([]string{"uuid", "state", "address"}).AddRow("a", `["Online",1]`, "h:1"))
-		if _, err := NewSource(SourceConfig{}).Read(context.Background(), q, "h:1"); err == nil || !strings.Contains(err.Error(), `"current_state"`) {
+		if _, err := NewSource(SourceConfig{}).Read(context.Background(), q, Target{Address: "h:1"}); err == nil || !strings.Contains(err.Error(), `"current_state"`) {
 			t.Error(err)
 		}
 	})
 	t.Run("no instance", func(t *testing.T) {
 		q, m := mock(t)
 		m.ExpectQuery(onInstances).WillReturnRows(sqlmock.NewRows([]string{"uuid", "current_state", "address"}))
-		if _, err := NewSource(SourceConfig{}).Read(context.Background(), q, "h:1"); !errors.Is(err, errNoInstances) {
+		if _, err := NewSource(SourceConfig{}).Read(context.Background(), q, Target{Address: "h:1"}); !errors.Is(err, errNoInstances) {
 			t.Error(err)
 		}
 	})
@@ -252,7 +252,7 @@ func TestSourceWithoutRightOnReplicasets(t *testing.T) {
 		AddRow(uuid1, "i1", `["Online",1]`, "h:1", "default", rs1, "default_1"))
 	m.ExpectQuery(onReplicasets).WillReturnError(denied("_pico_replicaset"))
 	m.ExpectQuery(onTiers).WillReturnError(denied("_pico_tier"))
-	topo, err := NewSource(SourceConfig{}).Read(context.Background(), q, "h:1")
+	topo, err := NewSource(SourceConfig{}).Read(context.Background(), q, Target{Address: "h:1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestSourceWithoutRightOnReplicasets(t *testing.T) {
 func TestSourceWithoutAnyRight(t *testing.T) {
 	q, m := mock(t)
 	m.ExpectQuery(onInstances).WillReturnError(denied("_pico_instance"))
-	topo, err := NewSource(SourceConfig{}).Read(context.Background(), q, "h:1")
+	topo, err := NewSource(SourceConfig{}).Read(context.Background(), q, Target{Address: "h:1"})
 	if err != nil || !topo.Static || len(topo.Instances) != 0 {
 		t.Fatalf("%+v, %v", topo, err)
 	}
@@ -294,7 +294,7 @@ func TestSourceRestsAfterRefusal(t *testing.T) {
 		conn, _ := c.Dial(context.Background(), Target{Address: "10.0.0.1:4327"})
 		s := NewSource(SourceConfig{})
 		read := func() *Topology {
-			topo, err := s.Read(context.Background(), conn, "10.0.0.1:4327")
+			topo, err := s.Read(context.Background(), conn, Target{Address: "10.0.0.1:4327"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -321,6 +321,57 @@ func TestSourceRestsAfterRefusal(t *testing.T) {
 	})
 }
 
+// A host that stands in for 0.0.0.0 doesn't change with the node that tells of the instance,
+// unless it is the instance itself.
+func TestSourceStandInHosts(t *testing.T) {
+	c := newFakeCluster(2)
+	c.instances[0].Advertised, c.instances[1].Advertised = "0.0.0.0:4327", "[::]:4328"
+	s := NewSource(SourceConfig{})
+	c.at["a:1"], c.at["b:1"], c.at["c:1"] = "uuid-1", "uuid-2", "uuid-1"
+	for _, step := range []struct{ at, i1, i2 string }{
+		{"a:1", "a:4327", "a:4328"}, // i2 is a guess
+		{"b:1", "a:4327", "b:4328"}, // i2 itself
+		{"a:1", "a:4327", "b:4328"},
+		{"c:1", "c:4327", "b:4328"}, // i1 itself, seen from elsewhere
+	} {
+		conn, err := c.Dial(t.Context(), Target{Address: step.at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		topo, err := s.Read(t.Context(), conn, Target{Address: step.at, InstanceUUID: c.at[step.at]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]string{"i1": step.i1, "i2": step.i2} {
+			if in, _ := topo.ByName(name); in.Address != want {
+				t.Errorf("told by %s: %s is at %s, want %s", step.at, name, in.Address, want)
+			}
+		}
+	}
+}
+
+func TestSourceNamesTheRefusedTable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(2)
+		conn, _ := c.Dial(t.Context(), Target{Address: "10.0.0.1:4327"})
+		s := NewSource(SourceConfig{})
+		for _, table := range []string{"_pico_instance", "", "_pico_peer_address"} {
+			c.denied = map[string]bool{table: table != ""}
+			if table == "" {
+				clear(c.denied)
+			}
+			time.Sleep(2 * time.Minute)
+			topo, err := s.Read(t.Context(), conn, Target{Address: "10.0.0.1:4327"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := c.denied[table]; topo.Static != want || want && !slices.Equal(topo.Denied, []string{table}) {
+				t.Errorf("without %q: static %v, denied %q", table, topo.Static, topo.Denied)
+			}
+		}
+	})
+}
+
 func TestSourceLiftsLimits(t *testing.T) {
 	q, m := mock(t)
 	m.ExpectQuery(onInstances).WillReturnError(&fakeErr{"sbroad: Reached a limit on max executed vdbe opcodes. Limit: 45000"})
@@ -335,7 +386,7 @@ func TestSourceLiftsLimits(t *testing.T) {
 	}
 	s := NewSource(SourceConfig{})
 	for range 2 {
-		if _, err := s.Read(context.Background(), q, "h:1"); err != nil {
+		if _, err := s.Read(context.Background(), q, Target{Address: "h:1"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -506,7 +557,7 @@ func TestSourceOnRecordedRows(t *testing.T) {
 				}
 			}
 			s := NewSource(SourceConfig{Config: &options.Config{}})
-			topo, err := s.Read(context.Background(), answers, "127.0.0.1:24301")
+			topo, err := s.Read(context.Background(), answers, Target{Address: "127.0.0.1:24301"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -78,6 +78,17 @@ func TestRace(t *testing.T) {
 			}
 		})
 	})
+	t.Run("each attempt has its own stagger", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			late := func(context.Context) error { time.Sleep(200 * time.Millisecond); return errA }
+			r := racer{targets: []func(context.Context) error{late, blackHole, answers(0)}}
+			at, err := r.run(t.Context(), nil)
+			if at != 2 || err != nil || fmt.Sprint(r.starts) != "map[0:0s 1:200ms 2:450ms]" {
+				t.Errorf("%d, %v, %v", at, err, r.starts)
+			}
+			synctest.Wait()
+		})
+	})
 	t.Run("the slow one may still win", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := racer{targets: []func(context.Context) error{answers(300 * time.Millisecond), answers(200 * time.Millisecond), refuses(errA)}}

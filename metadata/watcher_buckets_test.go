@@ -65,7 +65,7 @@ func TestWatcherAsksForBucketsRarely(t *testing.T) {
 		if n := c.count("_pico_bucket('arbiter')"); n != 0 {
 			t.Errorf("a tier without buckets was asked about %d times", n)
 		}
-		if n := c.mostBusy; n != 1 {
+		if n := c.busiest(); n != 1 {
 			t.Errorf("%d queries at a time", n)
 		}
 	})
@@ -84,6 +84,17 @@ func TestWatcherBucketsOnEvidence(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 		synctest.Wait()
 		if rs, ok := w.Buckets().Lookup("default", 1); !ok || rs != "rs-2" {
+			t.Errorf("bucket 1 is at %q", rs)
+		}
+		// Evidence that comes right after a reading counts at a later refresh.
+		time.Sleep(4 * time.Minute)
+		w.Hint(HintBuckets)
+		time.Sleep(100 * time.Millisecond)
+		c.do(func() { c.buckets["default"] = strings.ReplaceAll(c.buckets["default"], "rs-2", "rs-1") })
+		w.Hint(HintBuckets)
+		time.Sleep(7 * time.Second)
+		synctest.Wait()
+		if rs, ok := w.Buckets().Lookup("default", 1); !ok || rs != "rs-1" {
 			t.Errorf("bucket 1 is at %q", rs)
 		}
 		// Evidence in vain, again and again: asked less and less.
@@ -151,6 +162,13 @@ func TestWatcherBucketsWithoutTiers(t *testing.T) {
 		time.Sleep(30 * time.Minute)
 		if n := c.count("_pico_bucket('arbiter')"); n != 1 {
 			t.Errorf("asked %d times about a tier without buckets", n)
+		}
+		for range 10 {
+			w.Hint(HintBuckets)
+			time.Sleep(10 * time.Second)
+		}
+		if n := c.count("_pico_bucket('arbiter')"); n != 1 {
+			t.Errorf("asked %d times on evidence about other tiers", n)
 		}
 		if n, ok := w.Buckets().Count("default"); !ok || n != 3000 {
 			t.Errorf("%d buckets", n)

@@ -31,8 +31,11 @@ func TestWatcherBootstrapByIdentity(t *testing.T) {
 		cfg.Mode = options.Bootstrap
 		w, log := watch(t, c, cfg)
 		began := time.Now()
-		start(t, w)
-		if d := time.Since(began); d > 2*DefaultStagger {
+		c.do(func() { c.slow["localhost:14301"], c.slow["node-two:4327"] = 10*time.Millisecond, 20*time.Millisecond })
+		if err := w.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(began); d > 2*DefaultStagger+30*time.Millisecond {
 			t.Errorf("the black hole cost %v", d)
 		}
 		if got := included(cfg, w.Topology()); !slices.Equal(got, []string{"i1", "i2"}) {
@@ -49,6 +52,18 @@ func TestWatcherBootstrapByIdentity(t *testing.T) {
 		if got := included(cfg, w.Topology()); !slices.Equal(got, []string{"i1", "i2", "i3"}) {
 			t.Errorf("%v, but node-three is back", got)
 		}
+		// The control connection's node dies: another one of the DSN takes over.
+		var at string
+		c.do(func() {
+			for conn := range c.conns {
+				at = conn.address
+				conn.breakNow()
+			}
+		})
+		c.do(func() { c.down[at] = true })
+		time.Sleep(2 * time.Minute)
+		c.revive(at)
+		time.Sleep(2 * time.Minute)
 		settled := len(c.dials)
 		time.Sleep(10 * time.Minute)
 		if n := len(c.dials) - settled; n > 0 {
@@ -118,7 +133,13 @@ func TestWatcherWithoutRightOnReplicasets(t *testing.T) {
 		cfg := fakeConfig("10.0.0.1:4327")
 		w, log := watch(t, c, cfg)
 		start(t, w)
-		time.Sleep(10 * time.Minute)
+		for range 10 {
+			c.setState("i4", Offline)
+			time.Sleep(30 * time.Second)
+			c.setState("i4", Online)
+			time.Sleep(30 * time.Second)
+		}
+		synctest.Wait()
 		if got := included(cfg, w.Topology()); len(got) != 4 || w.Topology().RolesKnown {
 			t.Errorf("%v", got)
 		}

@@ -237,8 +237,8 @@ func TestWatcherHints(t *testing.T) {
 		if l, _ := w.Topology().Leader("rs-1"); l.Name != "i2" {
 			t.Errorf("the leader is %s after the hint", l.Name)
 		}
-		if c.mostBusy != 1 {
-			t.Errorf("%d queries at a time", c.mostBusy)
+		if n := c.busiest(); n != 1 {
+			t.Errorf("%d queries at a time", n)
 		}
 	})
 }
@@ -356,6 +356,38 @@ func TestWatcherTotalOutage(t *testing.T) {
 		}
 		if len(log.lines("fresh again")) != 1 || len(log.lines("can't be refreshed")) != 1 {
 			t.Error(log.lines("refresh"))
+		}
+	})
+}
+
+// A node that failed is tried last, for it may well take the next login and then fail again.
+func TestWatcherTriesFailedNodeLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for seed := range uint64(20) {
+			c := newFakeCluster(2)
+			w, _ := watch(t, c, fakeConfig("10.0.0.1:4327", "10.0.0.2:4327"), func(wc *WatcherConfig) { wc.Rand = rand.New(rand.NewPCG(seed, 3)) })
+			start(t, w)
+			at := c.dials[0]
+			c.do(func() { c.stuck[at] = true })
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+			if n := c.countExact(c.dials, at); n != 1 {
+				t.Fatalf("seed %d: the node that failed was dialled again at once", seed)
+			}
+		}
+	})
+}
+
+// A login that comes through when another has won is closed. (That none is left, watch checks.)
+func TestWatcherClosesLosers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(2)
+		c.slow["10.0.0.1:4327"], c.slow["10.0.0.2:4327"] = 300*time.Millisecond, 300*time.Millisecond
+		w, _ := watch(t, c, fakeConfig("10.0.0.1:4327", "10.0.0.2:4327"))
+		start(t, w)
+		time.Sleep(time.Second)
+		if len(c.dials) != 2 || c.openConns() != 1 {
+			t.Errorf("%d dials, %d connections", len(c.dials), c.openConns())
 		}
 	})
 }
@@ -512,7 +544,7 @@ func TestWatcherFatalError(t *testing.T) {
 		if err := w.Start(t.Context()); !errors.Is(err, errPassword) || time.Since(began) != 0 {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
-		for range 50 {
+		for range 75 {
 			w.Hint(HintConnectionLost)
 			if err := w.Start(t.Context()); !errors.Is(err, errPassword) {
 				t.Error(err)
@@ -642,8 +674,9 @@ func TestWatcherConcurrently(t *testing.T) {
 			}
 		})
 		wg.Wait()
-		if c.mostBusy > 1 {
-			t.Errorf("%d queries at a time", c.mostBusy)
+		synctest.Wait() // the loop is at rest, or in a query that the cluster's lock covers
+		if n := c.busiest(); n > 1 {
+			t.Errorf("%d queries at a time", n)
 		}
 	})
 }
