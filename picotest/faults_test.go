@@ -19,8 +19,8 @@ import (
 	"github.com/picodata/go-picodata/picotest"
 )
 
-// open returns a database on lib/pq that dials one node with at most max connections.
-func open(t *testing.T, c *picotest.Cluster, dsn string) *sql.DB {
+// openPq returns a database on lib/pq that dials one node.
+func openPq(t testing.TB, c *picotest.Cluster, dsn string) *sql.DB {
 	t.Helper()
 	connector, err := pq.NewConnector(dsn)
 	if err != nil {
@@ -39,7 +39,7 @@ func TestBubble(t *testing.T) {
 		c := picotest.Start(nil, picotest.Config{Network: picotest.Memory})
 		defer c.Close()
 		n := c.Node("i1")
-		db := open(t, c, n.AdminDSN())
+		db := openPq(t, c, n.AdminDSN())
 		defer func() { _ = db.Close() }()
 		n.Delay(time.Hour)
 		began := time.Now()
@@ -83,7 +83,7 @@ func TestBubble(t *testing.T) {
 // TestHoldOrder holds three statements and releases them one by one, the longest held first.
 func TestHoldOrder(t *testing.T) {
 	c := picotest.Start(t, picotest.Config{Network: picotest.Memory})
-	db := open(t, c, c.Node("i1").AdminDSN())
+	db := openPq(t, c, c.Node("i1").AdminDSN())
 	h := c.Node("i1").Hold()
 	var wg sync.WaitGroup
 	ended := make(chan string, 3)
