@@ -56,7 +56,7 @@ func (g *Gate) Apply(nodes []NodeSpec) {
 	g.publish()
 	for _, n := range g.slots {
 		if n != nil {
-			g.keepWarm(n)
+			g.warmSoon(n)
 		}
 	}
 	g.sayPanic()
@@ -198,10 +198,7 @@ func (g *Gate) leave(n *node) {
 	g.event(Event{Kind: NodeDraining, Node: n.info, InUse: len(n.inUse)})
 	n.closeIdle(closedStale)
 	g.rehome(n)
-	if drop := n.dialing - n.active; drop > 0 {
-		n.dialing -= drop
-		g.addTotal(-drop)
-	}
+	g.unqueue(n)
 	n.drainTimer = g.clock.AfterFunc(g.opt.DrainTimeout, func() {
 		g.mu.Lock()
 		defer g.unlock()

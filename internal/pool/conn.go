@@ -100,7 +100,7 @@ func (g *Gate) freed(n *node) {
 		g.gone(n)
 	} else if !g.closed {
 		g.renew(n)
-		g.keepWarm(n)
+		g.warmSoon(n)
 	}
 	g.due = true
 }
@@ -156,6 +156,9 @@ func (g *Gate) putIdle(pc *physical, now int64) {
 	n := pc.node
 	pc.idleSince = now
 	n.idle = append(n.idle, pc)
+	if g.waiting > 0 {
+		g.due = true
+	}
 	if due := g.idleDue(pc); due > 0 && (n.idleDue == 0 || due < n.idleDue) {
 		g.armIdle(n, due, now)
 	}
@@ -229,5 +232,5 @@ func (g *Gate) sweep(n *node) {
 	if next > 0 {
 		g.armIdle(n, next, now)
 	}
-	g.keepWarm(n)
+	g.warmSoon(n)
 }

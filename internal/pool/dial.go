@@ -30,6 +30,8 @@ type dialOp struct {
 func (g *Gate) reserve(n *node) {
 	n.dialing++
 	g.addTotal(1)
+	g.refresh(n)
+	g.due = true // if nobody waits for this dial, it may serve a waiter without a node
 }
 
 // trim gives back the slots of dials that haven't begun and that nobody waits for any more.
@@ -45,13 +47,22 @@ func (g *Gate) trim(n *node) {
 	}
 }
 
+// unqueue gives back the slots of all dials that haven't begun. Nobody may wait for them.
+func (g *Gate) unqueue(n *node) {
+	drop := n.dialing - n.active
+	n.dialing = n.active
+	g.addTotal(-drop)
+	g.refresh(n)
+}
+
 // startDials starts what dials a node has slots for, two at a time. Until one login has succeeded dials go one
 // by one over all nodes: a wrong password is then found out by one refusal, not by as many as there are nodes.
 func (g *Gate) startDials(n *node) {
+	stalled := n.stalled()
 	for n.active < dialsPerNode && n.active < n.dialing && !g.closed && !n.leaving {
 		if !g.login.proven && g.fast > 0 {
 			g.startable = append(g.startable, n)
-			return
+			break
 		}
 		op := &dialOp{node: n, gen: n.gen}
 		n.active++
@@ -59,6 +70,9 @@ func (g *Gate) startDials(n *node) {
 		op.timer = g.clock.AfterFunc(staggerDelay, func() { g.dialSlow(op) })
 		spec := n.spec
 		g.spawn(func() { g.dial(op, spec) })
+	}
+	if stalled != n.stalled() {
+		g.condition(n)
 	}
 }
 
@@ -150,6 +164,10 @@ func (g *Gate) dialed(n *node, op *dialOp, conn Conn, took int64) {
 		g.deliver(w, pc, now)
 		return
 	}
+	if why, over := g.excess(n); over {
+		g.startClose(pc, why)
+		return
+	}
 	g.offer(pc, now)
 }
 
@@ -163,7 +181,7 @@ func (g *Gate) reached(n *node) {
 	stop(&n.warmTimer)
 	g.event(Event{Kind: NodeReadmitted, Node: n.info})
 	g.condition(n)
-	g.keepWarm(n)
+	g.warmSoon(n)
 	g.due = true
 }
 
@@ -350,7 +368,7 @@ func (g *Gate) setFull(n *node, d time.Duration) {
 		}
 		n.full = false
 		g.refresh(n)
-		g.keepWarm(n)
+		g.warmSoon(n)
 		g.due = true
 	})
 	g.refresh(n)
@@ -380,6 +398,27 @@ func (g *Gate) keepWarm(n *node) {
 	g.refresh(n)
 }
 
+// warmSoon has the minimum of idle connections seen to, after waiters have been.
+func (g *Gate) warmSoon(n *node) {
+	if g.opt.MinIdleConnsPerInstance > 0 && !n.cold {
+		n.cold = true
+		g.cold = append(g.cold, n)
+	}
+}
+
+// rewarm sees to it, unless slots are short and wanted by waiters.
+func (g *Gate) rewarm() {
+	if len(g.cold) == 0 || g.max > 0 && g.waiting > 0 {
+		return
+	}
+	list := g.cold
+	g.cold = nil
+	for _, n := range list {
+		n.cold = false
+		g.keepWarm(n)
+	}
+}
+
 // warmLater delays keepWarm after a dial failed.
 func (g *Gate) warmLater(n *node) {
 	if n.warmTimer != nil {
@@ -389,6 +428,6 @@ func (g *Gate) warmLater(n *node) {
 		g.mu.Lock()
 		defer g.unlock()
 		n.warmTimer = nil
-		g.keepWarm(n)
+		g.warmSoon(n)
 	})
 }

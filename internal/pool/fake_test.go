@@ -218,7 +218,7 @@ func mustLease(t testing.TB, g *Gate, req Request) Lease {
 func (g *Gate) check() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	total, waiting, all := 0, 0, 0
+	total, waiting, all, idle := 0, 0, 0, 0
 	nodes := make(map[*node]bool)
 	for _, n := range g.nodes {
 		nodes[n] = true
@@ -228,6 +228,7 @@ func (g *Gate) check() error {
 	}
 	for n := range nodes {
 		total += n.total()
+		idle += len(n.idle)
 		switch {
 		case n.active < 0 || n.active > dialsPerNode || n.active > n.dialing:
 			return fmt.Errorf("%s: %d dials under way, %d slots", n.spec.Name, n.active, n.dialing)
@@ -242,7 +243,7 @@ func (g *Gate) check() error {
 		}
 		stats := n.count.snapshot()
 		if stats.Idle != len(n.idle) || stats.Dialing != n.dialing || stats.Open != len(n.idle)+len(n.inUse)+n.closing {
-			return fmt.Errorf("%s: stats %+v don't say what is", n.spec.Name, stats)
+			return fmt.Errorf("%s: %d idle, %d in use, %d dialling, %d closing; stats say %+v", n.spec.Name, len(n.idle), len(n.inUse), n.dialing, n.closing, stats)
 		}
 		for _, pc := range n.idle {
 			if pc.gen != n.gen {
@@ -254,7 +255,8 @@ func (g *Gate) check() error {
 		}
 		usable := len(n.idle) > 0 || n.spare() > 0 && !n.stalled() || g.canReserve(n)
 		if usable != n.usable {
-			return fmt.Errorf("%s: usable is %v and should be %v", n.spec.Name, n.usable, usable)
+			return fmt.Errorf("%s (%d idle, %d in use, %d dialling, %d active, %d slow, %d closing, %d spare, cap %d, cluster %d of %d, full %v): usable is %v and should be %v",
+				n.spec.Name, len(n.idle), len(n.inUse), n.dialing, n.active, n.slow, n.closing, n.spare(), n.spec.MaxConns, g.total, g.max, n.full, n.usable, usable)
 		}
 		for i := range n.members {
 			m := &n.members[i]
@@ -262,8 +264,12 @@ func (g *Gate) check() error {
 				return fmt.Errorf("%s: candidate of %v: %v, want %v", n.spec.Name, &m.class.key, m.in, want)
 			}
 			// Nobody waits for what lies there.
-			if w := m.class.waiting.head; w != nil && m.in && !containsNode(w.tried, n) && (!m.level.overflow || g.overflowOpen(m.class, w.tried)) {
-				return fmt.Errorf("%s can take a connection and the waiter %d of %v waits", n.spec.Name, w.seq, &m.class.key)
+			for w := m.class.waiting.head; w != nil; w = w.links[byClass].next {
+				if !m.in || containsNode(w.tried, n) || m.level.overflow && !g.overflowOpen(m.class, w.tried) {
+					continue
+				}
+				return fmt.Errorf("%s (%d idle, %d spare, %d of %d, cluster %d of %d, ejected %v) can take a connection and the waiter %d of %+v waits; it tried %d, avoids %v; stealing %d, moving %d",
+					n.spec.Name, len(n.idle), n.spare(), n.total(), n.spec.MaxConns, g.total, g.max, n.ejected, w.seq, m.class.key, len(w.tried), w.avoid, g.share.stealing, g.share.moving)
 			}
 		}
 	}
@@ -313,7 +319,7 @@ func (g *Gate) check() error {
 	if waiting != g.waiting || all != g.waiters {
 		return fmt.Errorf("%d of %d wait, should be %d of %d", g.waiting, g.waiters, waiting, all)
 	}
-	if g.max > 0 && g.total > g.max {
+	if g.max > 0 && g.total > g.max && idle > 0 { // without idle ones the cap was lowered
 		return fmt.Errorf("%d connections, max_conns is %d", g.total, g.max)
 	}
 	return nil

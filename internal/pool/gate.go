@@ -160,10 +160,11 @@ type Gate struct {
 	max       int // cap of the cluster; 0 = none
 	total     int // connections that count toward it
 	share     shares
-	panicking bool  // AllEjected was reported
-	due       bool  // something was freed: waiters may be placed
-	retireAt  int64 // before it, no further connection ends for its age
-	fast      int   // dials under way that aren't slow
+	panicking bool    // AllEjected was reported
+	due       bool    // something was freed: waiters may be placed
+	cold      []*node // their minimum of idle connections is to be seen to
+	retireAt  int64   // before it, no further connection ends for its age
+	fast      int     // dials under way that aren't slow
 	startable []*node
 	login     login
 	closed    bool
@@ -267,7 +268,7 @@ func (g *Gate) Lease(ctx context.Context, req Request) (Lease, error) {
 
 // unlock ends a critical section: it sees to what must not be done inside one.
 func (g *Gate) unlock() {
-	if !g.due && len(g.closes) == 0 && len(g.events) == 0 {
+	if !g.due && len(g.cold) == 0 && len(g.closes) == 0 && len(g.events) == 0 {
 		g.mu.Unlock()
 		return
 	}
@@ -275,9 +276,10 @@ func (g *Gate) unlock() {
 }
 
 func (g *Gate) unlockSlowly() {
-	if g.due {
+	for again := true; again; again = g.due {
 		g.due = false
 		g.pump()
+		g.rewarm()
 	}
 	for _, pc := range g.closes {
 		g.tasks++
@@ -328,15 +330,15 @@ func (g *Gate) Close() error {
 	}
 	g.closed = true
 	g.cancel()
+	g.failAll(ErrClosed)
 	for _, n := range g.nodes {
 		g.stopTimers(n)
 		n.closeIdle(closedShutdown)
+		g.unqueue(n)
 	}
 	for n := range g.leaving {
 		g.stopTimers(n)
-		n.closeIdle(closedShutdown)
 	}
-	g.failAll(ErrClosed)
 	if g.leased() {
 		g.force = g.clock.AfterFunc(g.opt.DrainTimeout, g.forceClose)
 	}

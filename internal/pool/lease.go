@@ -131,16 +131,22 @@ func (g *Gate) over(pc *physical, now int64) (closeReason, bool) {
 		return closedStale, true
 	case pc.gen != n.gen:
 		return closedEvict, true
-	case n.spec.MaxConns > 0 && n.total()+1 > n.spec.MaxConns:
-		return closedExcess, true
-	case g.max > 0 && g.total > g.max:
-		return closedExcess, true
+	}
+	if why, over := g.excess(n); over {
+		return why, true
+	}
+	switch {
 	case pc.expires > 0 && now >= pc.expires:
 		return closedLifetime, g.replace(pc, now)
 	case g.giveWay(n):
 		return closedRebalance, true
 	}
 	return 0, false
+}
+
+// excess tells whether a connection of a node that is in no list is one too many: a cap was lowered.
+func (g *Gate) excess(n *node) (closeReason, bool) {
+	return closedExcess, n.spec.MaxConns > 0 && n.total()+1 > n.spec.MaxConns || g.max > 0 && g.total > g.max
 }
 
 // offer gives a connection that is in no list to the oldest waiter that may use it, or makes it idle.

@@ -28,6 +28,7 @@ type node struct {
 	active   int // dials under way
 	slow     int // those of them that have taken long
 	closing  int
+	cold     bool  // in Gate.cold
 	renewals int   // connections that ended for age and want a successor
 	assigned queue // waiters with a dial of this node
 

@@ -66,8 +66,17 @@ func (g *Gate) setShares() {
 	if before != g.max {
 		g.due = true
 	}
-	for _, n := range nodes {
+	for _, n := range g.nodes {
 		g.refresh(n)
+	}
+	// With fewer nodes the cap may be lower.
+	for over := g.total - g.max; over > 0; over-- {
+		pc := g.takeRichest(nil, false)
+		if pc == nil {
+			break
+		}
+		g.startClose(pc, closedExcess)
+		g.refresh(pc.node)
 	}
 }
 
@@ -100,7 +109,7 @@ func (g *Gate) migrate() {
 		return
 	}
 	g.share.nextMove = now + int64(moveGap)
-	if pc := g.takeRichest(nil); pc != nil {
+	if pc := g.takeRichest(nil, true); pc != nil {
 		pc.heir = heirPoor
 		g.share.moving++
 		g.startClose(pc, closedRebalance)
@@ -143,7 +152,7 @@ func (g *Gate) steal(w *waiter) {
 
 // stealFor closes an idle connection of the richest other node. The slot goes to the oldest waiter.
 func (g *Gate) stealFor(n *node) {
-	pc := g.takeRichest(n)
+	pc := g.takeRichest(n, false)
 	if pc == nil {
 		return
 	}
@@ -153,12 +162,12 @@ func (g *Gate) stealFor(n *node) {
 	g.refresh(pc.node)
 }
 
-// takeRichest takes the longest idle connection of the node that is furthest over its share; with a
-// node given, of any other node.
-func (g *Gate) takeRichest(except *node) *physical {
+// takeRichest takes the longest idle connection of the node that is furthest over its share, or
+// nearest below it. onlyOver: only of one over its share. It may return nil.
+func (g *Gate) takeRichest(except *node, onlyOver bool) *physical {
 	var richest *node
 	for _, n := range g.nodes {
-		if n == except || len(n.idle) == 0 || except == nil && n.total() <= n.share {
+		if n == except || len(n.idle) == 0 || onlyOver && n.total() <= n.share {
 			continue
 		}
 		if richest == nil || n.total()-n.share > richest.total()-richest.share {

@@ -167,6 +167,7 @@ func (g *Gate) preferenceOver(w *waiter) {
 		return
 	}
 	g.detach(w)
+	g.due = true
 	g.fallBack(w)
 }
 
@@ -188,6 +189,7 @@ func (g *Gate) detach(w *waiter) {
 		n.count.waiters.Store(int64(n.assigned.len))
 		g.trim(n)
 		g.refresh(n)
+		g.due = true // its dial may serve another
 		return
 	}
 	if w.class.queued && w.inQueue() {
@@ -208,6 +210,7 @@ func (w *waiter) inQueue() bool {
 // remove is detach for good.
 func (g *Gate) remove(w *waiter) {
 	g.detach(w)
+	g.due = true // the next one may have more luck
 	g.waiters--
 	g.stats.waiters.Store(int64(g.waiters))
 }
@@ -405,27 +408,35 @@ func (g *Gate) taker(n *node) *waiter {
 	return oldest
 }
 
-// pump places waiters, oldest first, until no class's oldest can be placed.
+// pump places waiters, oldest first. Once one can't be placed, those behind it in its class can't either,
+// unless it was the nodes that it has tried that were missing.
 func (g *Gate) pump() {
 	if g.waiting == 0 || g.closed {
 		return
 	}
-	var blocked []*class
+	next := make([]*waiter, 0, len(g.queues))
+	for _, c := range g.queues {
+		next = append(next, c.waiting.head)
+	}
 	for {
-		var w *waiter
-		for _, c := range g.queues {
-			if h := c.waiting.head; (w == nil || h.seq < w.seq) && !slices.Contains(blocked, c) {
-				w = h
+		at := -1
+		for i, w := range next {
+			if w != nil && (at < 0 || w.seq < next[at].seq) {
+				at = i
 			}
 		}
-		if w == nil {
+		if at < 0 {
 			return
 		}
-		c := w.class
+		w := next[at]
+		next[at] = w.links[byClass].next
 		g.detach(w)
-		if !g.place(w) {
-			blocked = append(blocked, c)
-			g.settle(w)
+		if g.place(w) {
+			continue
 		}
+		if len(w.tried) == 0 {
+			next[at] = nil
+		}
+		g.settle(w)
 	}
 }
