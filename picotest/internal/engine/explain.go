@@ -65,7 +65,10 @@ func (p *explainPlan) classic(r *runState, args []Value) ([]string, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := newPlanText(p.inner, p.node.Stmt).lines()
+	lines, err := p.logicalLines(r, args)
+	if err != nil {
+		return nil, err
+	}
 	lines = append(lines, "execution options:",
 		fmt.Sprintf("    sql_vdbe_opcode_max = %d", o.OpcodeMax),
 		fmt.Sprintf("    sql_motion_row_max = %d", o.MotionRowMax))
@@ -86,9 +89,7 @@ func (p *explainPlan) modern(r *runState, args []Value) ([]string, *Error) {
 		title string
 		body  func(r *runState, args []Value) ([]string, *Error)
 	}{
-		{grammar.FacetLogical, "Logical plan", func(*runState, []Value) ([]string, *Error) {
-			return newPlanText(p.inner, p.node.Stmt).lines(), nil
-		}},
+		{grammar.FacetLogical, "Logical plan", p.logicalLines},
 		{grammar.FacetRaw, "Raw plan", p.rawLines},
 		{grammar.FacetForward, "Forward", p.forwardLines},
 		{grammar.FacetBuckets, "Buckets", func(r *runState, args []Value) ([]string, *Error) {
@@ -117,6 +118,13 @@ func (p *explainPlan) modern(r *runState, args []Value) ([]string, *Error) {
 		out = append(out, body...)
 	}
 	return out, nil
+}
+
+func (p *explainPlan) logicalLines(r *runState, args []Value) ([]string, *Error) {
+	if p.inner.kind != Block {
+		return newPlanText(p.inner, p.node.Stmt).lines(), nil
+	}
+	return p.blockLines(r, args, func(it *blockItem, node grammar.BlockStatement, _ string) []string { return p.stepPlan(it, node) })
 }
 
 // headlineWidth is the width of a section's headline, in characters.

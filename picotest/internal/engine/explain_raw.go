@@ -11,6 +11,11 @@ import (
 // rawLines shows the local query that storages are sent, and how SQLite's relative in the storage would look the rows up. Only
 // a plain SELECT over one table has its local text; of other statements the text is shown as it came.
 func (p *explainPlan) rawLines(r *runState, args []Value) ([]string, *Error) {
+	if p.inner.kind == Block {
+		return p.blockLines(r, args, func(_ *blockItem, _ grammar.BlockStatement, detail string) []string {
+			return []string{"plan:", "    [0] " + detail}
+		})
+	}
 	set, err := p.set(r, args)
 	if err != nil {
 		return nil, err
@@ -77,18 +82,29 @@ func planTable(detail string) []string {
 
 // localQuery writes the query that is sent to storages, and how its table is read.
 func (p *explainPlan) localQuery() (text, detail string) {
-	plan, ok := p.inner.plan.(*selectPlan)
-	if !ok || len(plan.q.cores) != 1 || len(plan.q.cores[0].sources) > 1 || plan.q.values != nil {
-		return strings.TrimSpace(p.node.Stmt.Pos().Text(p.inner.sql)), "TRIVIAL"
+	if plan, ok := p.inner.plan.(*selectPlan); ok && len(plan.q.cores) == 1 && len(plan.q.cores[0].sources) < 2 && plan.q.values == nil {
+		return localSelect(p.inner.an, plan.q)
 	}
-	c := plan.q.cores[0]
-	l := &localText{p.inner.an}
+	return strings.TrimSpace(p.node.Stmt.Pos().Text(p.inner.sql)), "TRIVIAL"
+}
+
+// localSelect writes a SELECT over one table or none; of another query only the first SELECT is written.
+func localSelect(a *analyzer, q *query) (text, detail string) {
+	l := &localText{a}
+	if len(q.cores) == 0 {
+		rows := make([]string, len(q.values))
+		for i, r := range q.values {
+			rows[i] = "(" + l.list(r.Items) + ")"
+		}
+		return "VALUES " + strings.Join(rows, ", "), "TRIVIAL"
+	}
+	c := q.cores[0]
 	var items []string
 	for _, it := range c.node.Items {
 		if !it.Star {
 			item := l.expr(it.Expr)
 			if _, isRef := unparen(it.Expr).(*grammar.ColumnRef); !isRef || it.Alias != nil {
-				item += fmt.Sprintf(" as %q", plan.q.columns[min(len(items), len(plan.q.columns)-1)].name)
+				item += fmt.Sprintf(" as %q", q.columns[min(len(items), len(q.columns)-1)].name)
 			}
 			items = append(items, item)
 			continue
@@ -113,7 +129,7 @@ func (p *explainPlan) localQuery() (text, detail string) {
 	if c.node.Where == nil {
 		return text, fmt.Sprintf("SCAN TABLE %s (~1048576 rows)", src.table.name)
 	}
-	return text + " WHERE " + l.expr(c.node.Where), lookup(p.inner.an, src, c.node.Where)
+	return text + " WHERE " + l.expr(c.node.Where), lookup(a, src, c.node.Where)
 }
 
 // lookup tells how the rows of a table are found: by the primary key if the condition fixes all of it.
@@ -141,6 +157,14 @@ func lookup(a *analyzer, src *source, where grammar.Expr) string {
 // localText writes expressions as the local queries have them: names quoted, constants cast to their types.
 type localText struct{ a *analyzer }
 
+func (l *localText) list(xs []grammar.Expr) string {
+	parts := make([]string, len(xs))
+	for i, x := range xs {
+		parts[i] = l.expr(x)
+	}
+	return strings.Join(parts, ", ")
+}
+
 func (l *localText) expr(x grammar.Expr) string {
 	t := l.a.effective(x)
 	switch x := x.(type) {
@@ -160,22 +184,18 @@ func (l *localText) expr(x grammar.Expr) string {
 		if b := l.a.columns[x]; b.source != nil {
 			return fmt.Sprintf("%q.%q", b.source.name, x.Column.Name)
 		}
-		return fmt.Sprintf("%q", x.Column.Name)
+		return fmt.Sprintf("CAST(:%s AS %s)", x.Column.Name, t.planName()) // a variable of a block
 	case *grammar.Binary:
 		return l.expr(x.L) + " " + x.Op.String() + " " + l.expr(x.R)
 	case *grammar.Not:
 		return "not " + l.expr(x.X)
 	case *grammar.In:
 		if row, ok := x.R.(*grammar.Row); ok {
-			parts := make([]string, len(row.Items))
-			for i, item := range row.Items {
-				parts[i] = l.expr(item)
-			}
 			not := ""
 			if x.Not {
 				not = "not "
 			}
-			return not + l.expr(x.X) + " in (" + strings.Join(parts, ", ") + ")"
+			return not + l.expr(x.X) + " in (" + l.list(row.Items) + ")"
 		}
 	}
 	return x.Pos().Text(l.a.sql)

@@ -190,6 +190,53 @@ func TestExplainOfManyForms(t *testing.T) {
 	}
 }
 
+// The shapes are those of the server's documentation.
+func TestExplainOfBlocks(t *testing.T) {
+	b := explainBench(t, "26.2")
+	for sql, want := range map[string]string{
+		"explain (raw) do $$ begin let a = (select n from t where id = 1); if a > 5 then update t set s = 'kek' where id = 1; end if; end $$": `╭──────────────────────────────────────────╮
+│ 1. Let "a" (CONST-FILTERED STORAGE, 1/2) │
+╰──────────────────────────────────────────╯
+
+SELECT "t"."n" FROM "t" WHERE "t"."id" = CAST(1 AS int)
+
+plan:
+    [0] SEARCH TABLE t USING PRIMARY KEY (id=?) (~1 row)
+
+╭──────────────────────────────────────────╮
+│ 2. If cond (CONST-FILTERED STORAGE, 1/2) │
+╰──────────────────────────────────────────╯
+
+SELECT CAST(:a AS int) > CAST(5 AS int) as "cond"
+
+plan:
+    [0] TRIVIAL
+
+╭──────────────────────────────────────────╮
+│ 3. If body (CONST-FILTERED STORAGE, 1/2) │
+╰──────────────────────────────────────────╯
+
+UPDATE "t" SET "s" = CAST('kek' AS string) WHERE "t"."id" = CAST(1 AS int)
+
+plan:
+    [0] SEARCH TABLE t USING PRIMARY KEY (id=?) (~1 row)`,
+		"explain (logical) do $$ begin return query select 1; end $$": `╭──────────────────────────╮
+│ 1. Return query (ROUTER) │
+╰──────────────────────────╯
+
+SELECT CAST(1 AS int) as "col_1"
+
+projection (1::int -> col_1)`,
+		"explain (buckets) do $$ begin delete from t where id = 1; insert into t values (1, 'a', 2); end $$": "buckets = [1934]",
+	} {
+		if got := explained(t, b, sql); got != want {
+			t.Errorf("%s\n got:\n%s\nwant:\n%s", sql, got, want)
+		}
+	}
+	explained(t, b, "explain do $$ begin insert into t values (1, 'a', 2), (1, 'b', 3) on conflict do nothing; delete from t where id = 1; end $$")
+	explained(t, explainBench(t, "26.1"), "explain (raw) do $$ begin return query select * from t where id = 2; delete from t where id = 2; end $$")
+}
+
 func TestBucketRanges(t *testing.T) {
 	for want, list := range map[string][]uint64{
 		"": nil, "5": {5}, "1-3": {1, 2, 3}, "1-2,4,6-8": {1, 2, 4, 6, 7, 8},

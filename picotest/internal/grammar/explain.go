@@ -10,7 +10,7 @@ func (p *parser) explain(out *Statement) bool {
 		if !p.maybe(func() bool { return p.wo() && p.facets(&s.Facets) }) {
 			s.Facets = nil
 		}
-		if !p.w() || !p.first(func() bool { return p.query(&s.Stmt) }, func() bool { return p.v.AtLeast(V262) && p.block(&s.Stmt) }) {
+		if !p.w() || !p.first(func() bool { return p.query(&s.Stmt) }, func() bool { return p.block(&s.Stmt) }) {
 			return false
 		}
 		s.Span = p.since(start)

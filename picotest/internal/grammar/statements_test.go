@@ -37,7 +37,7 @@ var accepted = []struct {
 	{V262, "select 1 option (forward = RO_to_rw, forward = off, forward = ?)"},
 	{V252, "explain select 1"}, {V252, "explain (raw) insert into t values (1)"}, {V252, "explain(raw, fmt) select 1"},
 	{V262, "explain (logical) select 1"}, {V262, "explain (buckets, forward , context) delete from t"},
-	{V262, "explain do $$ begin delete from t; end $$"},
+	{V261, "explain do $$ begin delete from t; end $$"},
 	{V252, "call p()"}, {V252, "call public.p(1, 'a', $1, ?) option (sql_vdbe_opcode_max = 1)"},
 	{V261, "do $$ begin delete from t; end $$"}, {V261, "DO $$BEGIN RETURN QUERY SELECT 1; END$$ OPTION (sql_motion_row_max = 1)"},
 	{V262, "do language sql $$ begin let x = (select 1); if x = 1 then insert into t values (x); end if; end $$"},
