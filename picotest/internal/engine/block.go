@@ -18,7 +18,8 @@ type blockItem struct {
 	stmt   *Stmt  // nil for IF
 	let    string
 	ret    bool
-	cond   string // of IF, for SQLite
+	cond   string       // of IF, for SQLite
+	node   grammar.Expr // of IF, as written
 	then   []*blockItem
 	other  []*blockItem
 }
@@ -124,7 +125,7 @@ func (s *Stmt) blockIf(number int, n *grammar.BlockIf) (*blockItem, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	it.cond = cond
+	it.cond, it.node = cond, n.Cond
 	count := 0
 	body := func(list []grammar.BlockStatement) ([]*blockItem, *Error) {
 		var out []*blockItem

@@ -162,6 +162,39 @@ func (s *Stmt) limits(r *runState, code string, args []Value, v View, o *Options
 
 // expand puts the rows of the view's copies in the place of each marker.
 func (s *Stmt) expand(r *runState, code string, v View, only map[int][]Copy) (string, error) {
+	key := expansion{code: code, epoch: s.eng.store.epoch, sys: r.sys}
+	if only != nil || len(v.Copies) > len(key.copies) || s.readsSystem() {
+		return s.expandText(r, code, v, only)
+	}
+	if copy(key.copies[:], v.Copies); s.expandedAs == key {
+		return s.expanded, nil
+	}
+	text, err := s.expandText(r, code, v, only)
+	if err == nil {
+		key.epoch = s.eng.store.epoch // tables may have been made
+		s.expandedAs, s.expanded = key, text
+	}
+	return text, err
+}
+
+// expansion tells apart what expand makes; the last one is kept.
+type expansion struct {
+	code   string
+	epoch  uint64
+	sys    *System // instances' uuids are part of the text
+	copies [4]Copy
+}
+
+func (s *Stmt) readsSystem() bool {
+	for _, t := range s.an.refs {
+		if t.system {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Stmt) expandText(r *runState, code string, v View, only map[int][]Copy) (string, error) {
 	var b strings.Builder
 	for {
 		at := strings.IndexByte(code, 0)

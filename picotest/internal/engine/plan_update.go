@@ -16,7 +16,8 @@ type changePlan struct {
 	code    string // yields the old row by slot, then the new values
 	set     []int  // columns that get new values; nil for DELETE
 	types   []sqlType
-	inner   *source // UPDATE … FROM
+	values  []grammar.Expr // of set, as written
+	inner   *source        // UPDATE … FROM
 	deletes bool
 }
 
@@ -102,7 +103,7 @@ func (s *Stmt) buildUpdate(n *grammar.Update) *Error {
 		}
 		exprs[i] = a.emit(as.Value, sc)
 		p.set = append(p.set, at)
-		p.types = append(p.types, got)
+		p.types, p.values = append(p.types, got), append(p.values, as.Value)
 	}
 	return s.finishChange(p, n.Where, sc, from, oldRow(t, src)+", "+strings.Join(exprs, ", "))
 }

@@ -57,6 +57,7 @@ func (s *store) remove(replicaset, instance string) error {
 		for id, copies := range s.phys {
 			if copies[c.n] {
 				delete(copies, c.n)
+				s.epoch++
 				if e := s.db.ddl("DROP TABLE %s", physName(id, c.n)); e != nil {
 					err = e
 				}

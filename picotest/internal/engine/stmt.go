@@ -29,6 +29,9 @@ type Stmt struct {
 	options  []grammar.Option
 	an       *analyzer
 	plan     plan
+	// the last translated text, see expand
+	expandedAs expansion
+	expanded   string
 }
 
 // plan is what a kind of statement does. Both methods are called under the engine's lock.

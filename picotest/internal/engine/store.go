@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -28,10 +29,46 @@ type store struct {
 	next   int
 	// physical tables that exist, by table id and copy number
 	phys map[uint64]map[int]bool
+	// epoch grows whenever a physical table is made or dropped.
+	epoch uint64
+	texts map[*table]*tableTexts
+}
+
+// tableTexts are parts of SQL texts that every row written needs.
+type tableTexts struct {
+	slots string // c0, c1, …
+	marks string // ?, ?, …
+	pk    string // c0 = ? AND …
+	pkAt  []int  // slots
+}
+
+// maxTableTexts bounds the texts kept; DDL leaves old tables behind.
+const maxTableTexts = 1024
+
+func (s *store) text(t *table) *tableTexts {
+	if x := s.texts[t]; x != nil {
+		return x
+	}
+	x := &tableTexts{}
+	cols, marks, conds := make([]string, t.slots), make([]string, t.slots), make([]string, len(t.pk))
+	for i := range cols {
+		cols[i], marks[i] = fmt.Sprintf("c%d", i), "?"
+	}
+	for i, p := range t.pk {
+		slot := t.columns[p].slot
+		x.pkAt = append(x.pkAt, slot)
+		conds[i] = fmt.Sprintf("c%d = ?", slot)
+	}
+	x.slots, x.marks, x.pk = strings.Join(cols, ", "), strings.Join(marks, ", "), strings.Join(conds, " AND ")
+	if len(s.texts) >= maxTableTexts {
+		clear(s.texts)
+	}
+	s.texts[t] = x
+	return x
 }
 
 func newStore(d *db) *store {
-	return &store{db: d, copies: map[string][]*dataCopy{}, global: &dataCopy{}, next: 1, phys: map[uint64]map[int]bool{}}
+	return &store{db: d, copies: map[string][]*dataCopy{}, global: &dataCopy{}, next: 1, phys: map[uint64]map[int]bool{}, texts: map[*table]*tableTexts{}}
 }
 
 func (s *store) find(replicaset, instance string) *dataCopy {
@@ -58,7 +95,9 @@ func (s *store) add(replicaset, instance string) *dataCopy {
 	return d
 }
 
-func physName(id uint64, n int) string { return fmt.Sprintf("d%d_%d", id, n) }
+func physName(id uint64, n int) string {
+	return "d" + strconv.FormatUint(id, 10) + "_" + strconv.Itoa(n)
+}
 
 // collation is what a column needs for its values to compare as the server compares them.
 func (t sqlType) collation() string {
@@ -94,6 +133,7 @@ func (s *store) ensure(t *table, c *dataCopy) (string, error) {
 		s.phys[t.id] = map[int]bool{}
 	}
 	s.phys[t.id][c.n] = true
+	s.epoch++
 	for _, ix := range t.indexes {
 		if err := s.index(t, ix, c.n); err != nil {
 			return "", err
@@ -153,6 +193,7 @@ func (s *store) drop(t *table) error {
 	s.db.forget()
 	err := s.eachPhys(t.id, func(n int) error { return s.db.ddl("DROP TABLE %s", physName(t.id, n)) })
 	delete(s.phys, t.id)
+	s.epoch++
 	for _, copies := range s.copies {
 		for _, c := range copies {
 			kept := c.queue[:0]
@@ -193,21 +234,19 @@ func (s *store) apply(c *dataCopy, op rowOp) error {
 	if err != nil {
 		return err
 	}
+	x := s.text(op.table)
 	if op.del {
-		args := make([]cell, len(op.table.pk))
-		conds := make([]string, len(args))
-		for i, p := range op.table.pk {
-			slot := op.table.columns[p].slot
-			args[i], conds[i] = op.row[slot], fmt.Sprintf("c%d = ?", slot)
+		args := make([]cell, len(x.pkAt))
+		for i, slot := range x.pkAt {
+			args[i] = op.row[slot]
 		}
-		return s.db.exec("DELETE FROM "+name+" WHERE "+strings.Join(conds, " AND "), args...)
+		return s.db.exec("DELETE FROM "+name+" WHERE "+x.pk, args...)
 	}
-	cols := make([]string, len(op.row))
-	for i := range cols {
-		cols[i] = fmt.Sprintf("c%d", i)
+	row := op.row
+	for len(row) < op.table.slots {
+		row = append(row, nil)
 	}
-	marks := strings.Repeat(", ?", len(op.row))[2:]
-	return s.db.exec("INSERT OR REPLACE INTO "+name+" ("+strings.Join(cols, ", ")+") VALUES ("+marks+")", op.row...)
+	return s.db.exec("INSERT OR REPLACE INTO "+name+" ("+x.slots+") VALUES ("+x.marks+")", row...)
 }
 
 // conflict finds the row that stands in the way of a new one in the primary key or a unique index; old is by slot.
@@ -216,7 +255,15 @@ func (s *store) conflict(t *table, c *dataCopy, row []cell) (old []cell, indexNa
 	if err != nil {
 		return nil, "", err
 	}
-	old, err = s.rowWhere(name, t, t.pk, row)
+	x := s.text(t)
+	args := make([]cell, len(x.pkAt))
+	for i, slot := range x.pkAt {
+		args[i] = row[slot]
+	}
+	rows, _, err := s.db.query("SELECT "+x.slots+" FROM "+name+" WHERE "+x.pk, args, len(args))
+	if err == nil && len(rows) > 0 {
+		old = rows[0]
+	}
 	if err != nil || old != nil {
 		return old, t.pkName(), err
 	}
@@ -244,17 +291,13 @@ func (s *store) conflict(t *table, c *dataCopy, row []cell) (old []cell, indexNa
 }
 
 func (s *store) rowWhere(name string, t *table, at []int, row []cell) ([]cell, error) {
-	cols := make([]string, t.slots)
-	for i := range cols {
-		cols[i] = fmt.Sprintf("c%d", i)
-	}
 	args := make([]cell, len(at))
 	conds := make([]string, len(at))
 	for i, p := range at {
 		slot := t.columns[p].slot
 		args[i], conds[i] = row[slot], fmt.Sprintf("c%d = ?", slot)
 	}
-	rows, _, err := s.db.query("SELECT "+strings.Join(cols, ", ")+" FROM "+name+" WHERE "+strings.Join(conds, " AND ")+" LIMIT 1", args, len(args))
+	rows, _, err := s.db.query("SELECT "+s.text(t).slots+" FROM "+name+" WHERE "+strings.Join(conds, " AND ")+" LIMIT 1", args, len(args))
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
