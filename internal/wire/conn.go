@@ -154,9 +154,12 @@ func (c *Conn) failed(ctx context.Context, err error, fired bool) error {
 		}
 		return c.error(err)
 	}
+	if errors.Is(err, driver.ErrBadConn) {
+		err = errGivenUp
+	}
 	// A fault that was found before anything went out and without any fault of the socket is on
 	// this side: the number of arguments, a value that can't be encoded.
-	local := !fired && c.g.written == 0 && c.g.err == nil && c.g.fatal == nil && !errors.Is(err, driver.ErrBadConn)
+	local := !fired && c.g.written == 0 && c.g.err == nil && c.g.fatal == nil && err != errGivenUp
 	switch {
 	case pe != nil: // the server's answer came before the end
 	case fired && ctx.Err() != nil:
@@ -171,14 +174,14 @@ func (c *Conn) failed(ctx context.Context, err error, fired bool) error {
 	if errors.Is(err, io.EOF) {
 		err = errEOF
 	}
-	if errors.Is(err, driver.ErrBadConn) {
-		err = errors.New("lib/pq gave up the connection")
-	}
 	_ = c.g.sock.Close()
 	e := c.error(err)
 	e.Local = local
 	return e
 }
+
+// errGivenUp stands for lib/pq's driver.ErrBadConn where nothing tells more.
+var errGivenUp = errors.New("lib/pq gave up the connection")
 
 // errEOF is a server that hung up.
 var errEOF = fmt.Errorf("the server closed the connection: %w", io.ErrUnexpectedEOF)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net"
@@ -92,6 +93,9 @@ func (g *guard) ready() bool {
 // fail makes err the connection's end, unless it had one before.
 func (g *guard) fail(err error) error {
 	if g.err == nil {
+		if errors.Is(err, driver.ErrBadConn) {
+			err = errGivenUp
+		}
 		g.err = err
 	}
 	return g.err
