@@ -73,8 +73,8 @@ func (c *catalog) acl(n grammar.Statement, by *user) *Error {
 	return broken(fmt.Errorf("%T is no ACL statement", n))
 }
 
-// authMethod gives a login method's name in _pico_user.
-func (c *catalog) authMethod(m grammar.AuthMethod) string {
+// authMethod gives a login method's name.
+func authMethod(m grammar.AuthMethod) string {
 	switch m {
 	case grammar.AuthChapSHA1:
 		return "chap-sha1"
@@ -91,7 +91,7 @@ func (c *catalog) createUser(n *grammar.CreateUser, by *user) *Error {
 	if name == "" {
 		return bare("expected non empty name")
 	}
-	method := c.authMethod(n.Auth)
+	method := authMethod(n.Auth)
 	if method != "ldap" {
 		if err := c.checkPassword(n.Password); err != nil {
 			return err
@@ -155,7 +155,7 @@ func (c *catalog) alterUser(n *grammar.AlterUser, by *user) *Error {
 		return bare("Role %s exists. Unable to alter role.", name)
 	}
 	if n.Change == grammar.UserPassword {
-		if method := c.authMethod(n.Auth); method != "ldap" {
+		if method := authMethod(n.Auth); method != "ldap" {
 			if err := c.checkPassword(n.Password); err != nil {
 				return err
 			}
@@ -180,7 +180,7 @@ func (c *catalog) alterUser(n *grammar.AlterUser, by *user) *Error {
 	changed.version = c.bump()
 	switch n.Change {
 	case grammar.UserPassword:
-		changed.method, changed.password = c.authMethod(n.Auth), n.Password
+		changed.method, changed.password = authMethod(n.Auth), n.Password
 	case grammar.UserRename:
 		delete(c.users, name)
 		changed.name = n.To.Name

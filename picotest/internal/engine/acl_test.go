@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/picodata/go-picodata/picotest/internal/grammar"
@@ -61,6 +62,16 @@ func TestUsersAsRecorded(t *testing.T) {
 	s.do("admin", "grant read on table _pico_instance to u_def", "")
 	if u := s.cat.users["u_def"]; u.password != "T0psecret2" || u.method != "md5" || u.id != idService+3 {
 		t.Errorf("u_def is %+v", u)
+	}
+	s.do("admin", "create user u_scram with password 'T0psecret' using scram-sha256", "")
+	for name, want := range map[string]string{
+		"u_md5":   `["md5","md53a40ad8f6fe4bceaba523b20edf95f03"]`,
+		"u_scram": `["scram-sha256","SCRAM-SHA-256$4096:`,
+		"u_ldap":  `["ldap",""]`,
+	} {
+		if got, _ := s.cat.users[name].authJSON().(string); !strings.HasPrefix(got, want) {
+			t.Errorf("_pico_user shows %s for %s; want %s", got, name, want)
+		}
 	}
 	if u := s.cat.users["u_ldap"]; u.method != "ldap" {
 		t.Errorf("u_ldap logs in by %s", u.method)

@@ -24,7 +24,7 @@ var grantable = map[grammar.ObjectKind][]grammar.Privilege{
 
 // grant gives a privilege or a role, or with REVOKE takes it. What is there already, or isn't, is no error.
 func (c *catalog) grant(n *grammar.Grant, by *user) *Error {
-	if n.Privilege != grammar.RoleMembership && !c.fits(n) {
+	if n.Privilege != grammar.RoleMembership && !grantFits(n) {
 		return refuse("invalid privilege: %s is not a privilege of this kind of object", n.Privilege)
 	}
 	grantee := c.users[n.Grantee.Name]
@@ -68,8 +68,8 @@ func noGrantee(n *grammar.Grant) *Error {
 	return refuse("invalid acl: Nor user, neither role with name %s exists", n.Grantee.Name)
 }
 
-// fits tells whether the privilege exists for the kind of object; nobody can be given the right to create one that is there.
-func (c *catalog) fits(n *grammar.Grant) bool {
+// grantFits tells whether the privilege exists for the kind of object; nobody can be given the right to create one that is there.
+func grantFits(n *grammar.Grant) bool {
 	return slices.Contains(grantable[n.Kind], n.Privilege) && !(n.Object != nil && n.Privilege == grammar.PrivCreate)
 }
 

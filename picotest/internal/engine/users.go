@@ -185,7 +185,8 @@ func (u *user) authJSON() cell {
 	case "scram-sha256", "scram-sha-256":
 		secret = scramVerifier(u.password, u.name)
 	}
-	return fmt.Sprintf("[%s,%s]", quoteJSON(u.method), quoteJSON(secret))
+	// The catalog writes the name of SCRAM with one dash less than the protocol.
+	return fmt.Sprintf("[%s,%s]", quoteJSON(strings.Replace(u.method, "sha-256", "sha256", 1)), quoteJSON(secret))
 }
 
 // scramVerifier writes what PostgreSQL keeps of a password; the salt is made of the name, so that a run can be repeated.
