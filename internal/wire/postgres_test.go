@@ -3,8 +3,13 @@ package wire
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
+	"math"
 	"os"
 	"testing"
+	"time"
+
+	"github.com/lib/pq"
 
 	"github.com/picodata/go-picodata/options"
 )
@@ -58,34 +63,141 @@ func all(t testing.TB, rows *Rows, err error) [][]any {
 	return got
 }
 
-func TestPostgresRunsEveryForm(t *testing.T) {
+func dialPostgres(t testing.TB) *Conn {
+	t.Helper()
 	cfg, target := postgresConfig(t)
-	ctx := context.Background()
-	c, err := Dial(ctx, cfg, target)
+	cfg.Options.StatementCacheThreshold = 1
+	c, err := Dial(context.Background(), cfg, target)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
-	if err := c.Ping(ctx); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := c.Query(ctx, "select 1::bigint, 'x'::text, 1.50::numeric", nil)
-	t.Log(all(t, rows, err))
-	for i := range 6 {
-		rows, err := c.Query(ctx, "select $1::bigint, $2::text, '3e-5'::numeric, null::uuid", named(int64(i), "x"))
-		t.Log(all(t, rows, err), c.stmts.named)
-	}
-	if _, err := c.Exec(ctx, "create temp table w (id bigint primary key, s text)", nil); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 6 {
-		res, err := c.Exec(ctx, "insert into w values ($1, $2)", named(int64(i), "x"))
-		if err != nil {
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// checked makes arguments of values as database/sql would.
+func checked(t testing.TB, values ...any) []driver.NamedValue {
+	t.Helper()
+	args := named(values...)
+	for i := range args {
+		if err := CheckNamedValue(&args[i]); err != nil {
 			t.Fatal(err)
 		}
-		n, _ := res.RowsAffected()
-		t.Log(n, c.stmts.named, c.Usable())
 	}
-	d, err := c.Describe(ctx, "select id from w where s = $1")
-	t.Log(d, err, c.Alive())
+	return args
+}
+
+// Values make the round trip in all forms, unnamed, naming and named.
+func TestPostgresValues(t *testing.T) {
+	c := dialPostgres(t)
+	at := time.Date(2024, 1, 2, 3, 4, 5, 678901000, time.UTC)
+	for _, tt := range []struct {
+		typ  string
+		in   any
+		want any
+	}{
+		{"bigint", int64(math.MinInt64), int64(math.MinInt64)},
+		{"int", uint16(7), int64(7)}, {"smallint", -3, int64(-3)},
+		{"text", "строка", "строка"}, {"text", []byte("bytes"), "bytes"}, {"text", "", ""}, {"varchar", "x", "x"},
+		{"boolean", true, true}, {"double precision", math.Inf(-1), math.Inf(-1)}, {"double precision", 1e-300, 1e-300}, {"real", float32(0.1), 0.1},
+		{"numeric", "12345678901234567890.1234567890", "12345678901234567890.1234567890"},
+		{"uuid", "f47ac10b-58cc-4372-a567-0e02b2c3d479", "f47ac10b-58cc-4372-a567-0e02b2c3d479"},
+		{"timestamptz", at, at}, {"json", `{"a":1}`, `{"a":1}`}, {"jsonb", `{"a": 1}`, `{"a": 1}`},
+		{"bigint[]", []int64{1, 2}, "{1,2}"}, {"text[]", []string{"a", "b c"}, `{a,"b c"}`}, {"text", nil, nil}, {"bigint", nil, nil},
+	} {
+		for form := range 4 {
+			rows, err := c.Query(bg, "select $1::"+tt.typ+" from generate_series(1, 3)", checked(t, tt.in))
+			got := all(t, rows, err)
+			if len(got) != 3 {
+				t.Fatalf("%s, form %d: %d rows", tt.typ, form, len(got))
+			}
+			for i := range got {
+				if got[i][0] != tt.want {
+					t.Errorf("%s, form %d, row %d: %T %v, want %T %v", tt.typ, form, i, got[i][0], got[i][0], tt.want, tt.want)
+				}
+			}
+		}
+	}
+}
+
+// A plan that the schema has left behind is made anew, unseen.
+func TestPostgresStalePlan(t *testing.T) {
+	c := dialPostgres(t)
+	exec := func(sql string) {
+		t.Helper()
+		if _, err := c.Exec(bg, sql, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec("create temp table stale (id bigint, v text)")
+	exec("insert into stale values (1, 'x')")
+	count := func() int {
+		t.Helper()
+		rows, err := c.Query(bg, "select * from stale where id = $1", named(int64(1)))
+		return len(all(t, rows, err)[0])
+	}
+	for range 3 {
+		if n := count(); n != 2 {
+			t.Fatalf("%d columns", n)
+		}
+	}
+	if c.stmts.named != 1 {
+		t.Fatalf("%d named statements", c.stmts.named)
+	}
+	exec("alter table stale add column w int default 5")
+	for range 3 {
+		if n := count(); n != 3 {
+			t.Fatalf("%d columns", n)
+		}
+	}
+}
+
+// Errors leave the connection as it was, in every form; so does the end of a name.
+func TestPostgresErrorsAndLostNames(t *testing.T) {
+	c := dialPostgres(t)
+	for range 4 {
+		_, err := c.Exec(bg, "select 1 / $1::int", named(int64(0)))
+		var pe *pq.Error
+		if !errors.As(err, &pe) || pe.Code != "22012" || !c.Usable() {
+			t.Fatalf("usable %v: %v", c.Usable(), err)
+		}
+	}
+	if _, err := c.Exec(bg, "deallocate all", nil); err != nil {
+		t.Fatal(err)
+	}
+	res, err := c.Exec(bg, "select 1 / $1::int", named(int64(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := res.RowsAffected(); n != 1 || err != nil {
+		t.Fatalf("%d, %v", n, err)
+	}
+}
+
+// A result beyond all buffers arrives whole.
+func TestPostgresLargeResult(t *testing.T) {
+	c := dialPostgres(t)
+	for range 3 {
+		rows, err := c.Query(bg, "select repeat('x', $1), g from generate_series(1, 50) g", named(int64(100_000)))
+		got := all(t, rows, err)
+		for i, row := range got {
+			if s, ok := row[0].(string); !ok || len(s) != 100_000 || row[1] != int64(i+1) {
+				t.Fatalf("row %d: %d bytes, %v", i, len(s), row[1])
+			}
+		}
+		if len(got) != 50 || len(c.g.buf) > 1<<20 {
+			t.Fatalf("%d rows, a buffer of %d bytes", len(got), len(c.g.buf))
+		}
+	}
+}
+
+// A deadline ends a statement that the server works on; the server isn't asked to stop.
+func TestPostgresTimeout(t *testing.T) {
+	c := dialPostgres(t)
+	ctx, cancel := context.WithTimeout(bg, 20*time.Millisecond)
+	defer cancel()
+	_, err := c.Exec(ctx, "select pg_sleep($1)", named(2.0))
+	if !errors.Is(err, context.DeadlineExceeded) || c.Usable() {
+		t.Fatalf("usable %v: %v", c.Usable(), err)
+	}
 }
