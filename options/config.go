@@ -266,9 +266,9 @@ type Config struct {
 	//
 	// Boolean: on or off. Default: on. Server: any. Cost: one pass over the text.
 	StripComments bool
-	// Transactions is the key transactions. Picodata accepts BEGIN, COMMIT and ROLLBACK and ignores them. So
-	// BeginTx fails (reject), or each statement runs by itself on one pinned connection (autocommit), where
-	// Rollback after a write returns an error.
+	// Transactions is the key transactions. What BeginTx does, given that Picodata accepts BEGIN, COMMIT and
+	// ROLLBACK and ignores them: it fails (reject), or each statement runs by itself on one pinned connection
+	// (autocommit), where Rollback after a write returns an error.
 	//
 	// Choice: reject or autocommit. Default: reject. Server: any. Cost: autocommit: BeginTx succeeds, but
 	// nothing is atomic.

@@ -140,10 +140,11 @@ func configurationTable(l language) string {
 // readmeTable renders all keys in short: the first sentence of each.
 func readmeTable() string {
 	var b strings.Builder
-	b.WriteString("| Key | Default | What it does |\n| --- | --- | --- |\n")
+	b.WriteString("\n| Key | Default | What it does |\n| --- | --- | --- |\n")
 	for _, k := range Keys() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Name, cell(orDash(code(k.Default))), cell(firstSentence(k.Doc)))
 	}
+	b.WriteByte('\n')
 	return b.String()
 }
 

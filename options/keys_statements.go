@@ -53,7 +53,7 @@ func statementKeys() []key {
 			binding: bindBool(func(c *Config) *bool { return &c.StripComments })},
 		{Key: Key{Name: "transactions", Go: "Transactions", Group: groupStatements,
 			Cost: "autocommit: BeginTx succeeds, but nothing is atomic",
-			Doc:  "Picodata accepts BEGIN, COMMIT and ROLLBACK and ignores them. So BeginTx fails (reject), or each statement runs by itself on one pinned connection (autocommit), where Rollback after a write returns an error."},
+			Doc:  "What BeginTx does, given that Picodata accepts BEGIN, COMMIT and ROLLBACK and ignores them: it fails (reject), or each statement runs by itself on one pinned connection (autocommit), where Rollback after a write returns an error."},
 			binding: bindEnum(func(c *Config) *Transactions { return &c.Transactions }, transactionsNames[:], ParseTransactions)},
 		{Key: Key{Name: "max_retries", Go: "MaxRetries", Group: groupStatements,
 			Cost: "each one is another execution attempt, with backoff",

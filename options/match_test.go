@@ -3,7 +3,7 @@ package options
 import "testing"
 
 func TestMatchTakesNameBeforeAddressBeforeTier(t *testing.T) {
-	rules := []NodeRule{{"tier:cold", 1}, {"h1:4327", 2}, {"i3", 3}, {"[::1]:4328", 4}, {"tier:hot", 5}, {"cold", 6}}
+	rules := []NodeRule{{"tier:cold", 1}, {"h1:4327", 2}, {"i3", 3}, {"[::1]:4328", 4}, {"tier:hot", 5}, {"cold", 6}, {"", 7}, {"tier:", 8}}
 	for _, tt := range []struct {
 		name      string
 		addresses []string
@@ -21,7 +21,7 @@ func TestMatchTakesNameBeforeAddressBeforeTier(t *testing.T) {
 		{"cold", nil, "", 6, true},
 		{"tier:cold", nil, "", 1, true}, // an instance of such a name is selected by it
 		{"i4", []string{"", "::1:4328"}, "warm", 0, false},
-		{"", nil, "", 0, false},
+		{"", nil, "", 0, false}, // neither the empty selector nor tier: means such a node
 	} {
 		if got, ok := Match(rules, tt.name, tt.addresses, tt.tier); got != tt.want || ok != tt.ok {
 			t.Errorf("Match(%q, %q, %q) = %d, %v, want %d, %v", tt.name, tt.addresses, tt.tier, got, ok, tt.want, tt.ok)

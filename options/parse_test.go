@@ -77,6 +77,11 @@ func TestEveryKeyIsReadAndFormatted(t *testing.T) {
 	needs := map[string]string{
 		"sslcert": "sslkey=k", "sslkey": "sslcert=c", "sslpassword": "sslcert=c&sslkey=k", "sslnegotiation": "sslmode=require",
 	}
+	for name := range values {
+		if _, ok := lookup(name); !ok {
+			t.Errorf("there is no key %s", name)
+		}
+	}
 	for _, k := range table() {
 		if k.inside {
 			continue

@@ -58,7 +58,7 @@ func TestNoFormatShowsASecret(t *testing.T) {
 // TestNoErrorShowsAPassword puts a password of awkward bytes, encoded and not, into every slot and breaks the
 // DSN in many ways.
 func TestNoErrorShowsAPassword(t *testing.T) {
-	awkward := []string{"", "@", ":", "/", "?", "#", "%", "%4", "&", "=", " ", "'", `\`, "+", "[", "]", ",", "@h:1/?user=", "?user=", "/x?max_conns=", "?max_conns=1&", "12/", ":12?", "?x=", "&x", ";", "\n"}
+	awkward := []string{"", "@", ":", "/", "?", "#", "%", "%4", "&", "=", " ", "'", `\`, "+", "[", "]", ",", "@h:1/?user=", "?user=", "/x?max_conns=", "?max_conns=1&", "12/", ":12?", "?x=", "&x", ";", "\n", " max_conns=", "&max_conns=", "' max_conns='"}
 	shapes := []string{
 		"picodata://u:%s@h:4327/",
 		"picodata://u:%s@h:4327/db?max_conns=5",
@@ -118,6 +118,22 @@ func TestNoErrorShowsAPassword(t *testing.T) {
 	}
 	if n < 1000 {
 		t.Errorf("only %d refusals", n)
+	}
+}
+
+// TestNoErrorOfAMirrorShowsAPassword cuts the mirror's own DSN short by an & that should have been encoded: what
+// stands before it then looks like a key of the mirror.
+func TestNoErrorOfAMirrorShowsAPassword(t *testing.T) {
+	for _, dsn := range []string{
+		"picodata://o@h/?mirror=picodata://u:12?max_conns=QXZJ&application_name=ZQWK@h",
+		"picodata://o@h/?mirror=picodata://u:12?QXZJ=1&application_name=ZQWK@h",
+	} {
+		_, err := ParseDSN(dsn)
+		if err == nil {
+			t.Errorf("ParseDSN(%q) finds nothing wrong", dsn)
+		} else if leaks(err.Error(), "QXZJ") || leaks(err.Error(), "ZQWK") {
+			t.Errorf("%q\nshows a part of the password: %v", dsn, err)
+		}
 	}
 }
 

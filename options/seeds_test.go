@@ -23,6 +23,7 @@ var goodDSNs = []struct{ dsn, want string }{
 	{"picodata:///db?host=h1,::1&port=1,2&user=u&password=p", "picodata://u:p@h1:1,[::1]:2/db"},
 	{"picodata://h/?max_conns=5&&topology=OFF&", "picodata://h:4327/?topology=off&max_conns=5"},
 	{"host=h1,h2 port=1,2 user=u password=p dbname=d", "picodata://u:p@h1:1,h2:2/d"},
+	{"host=h1,H1,::1,0::1", "picodata://h1:4327,[::1]:4327/"},
 	{"host=h1,h2 port=1, ", "picodata://h1:1,h2:4327/"},
 	{"  host = h \t user\n=\nu ", "picodata://u@h:4327/"},
 	{`host=h password='it\'s a \\ b'`, "picodata://:it%27s%20a%20%5C%20b@h:4327/"},
