@@ -60,6 +60,7 @@ func (e *Engine) alterTable(s *Stmt, n *grammar.AlterTable) *Error {
 	c.version = e.cat.bump()
 	delete(e.cat.tables, t.name)
 	e.cat.tables[c.name] = c
+	e.store.latest[c.id] = c
 	for _, col := range added {
 		if err := e.store.addColumn(c, col); err != nil {
 			return broken(err)

@@ -287,7 +287,10 @@ func (f *bucketFinder) pair(col grammar.Expr, list []grammar.Expr, src *source, 
 		}
 		vals = append(vals, v)
 	}
-	if _, twice := eq[b.index]; !twice {
-		eq[b.index] = vals
+	if old, twice := eq[b.index]; twice {
+		vals = slices.DeleteFunc(vals, func(v Value) bool {
+			return !slices.ContainsFunc(old, func(o Value) bool { return toCell(o) == toCell(v) })
+		})
 	}
+	eq[b.index] = vals
 }

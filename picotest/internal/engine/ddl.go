@@ -106,6 +106,7 @@ func (e *Engine) createTable(s *Stmt, r *runState, n *grammar.CreateTable) *Erro
 	}
 	t.id, t.owner, t.version = e.cat.nextTableID(), s.myID(), e.cat.bump()
 	e.cat.tables[t.name] = t
+	e.store.latest[t.id] = t
 	return nil
 }
 
@@ -278,6 +279,7 @@ func (e *Engine) createIndex(s *Stmt, n *grammar.CreateIndex) *Error {
 	}
 	c.indexes = append(c.indexes, ix)
 	e.cat.tables[t.name] = c
+	e.store.latest[t.id] = c
 	if err := e.store.createIndex(c, ix); err != nil {
 		return broken(err)
 	}
@@ -299,6 +301,7 @@ func (e *Engine) dropIndex(s *Stmt, n *grammar.DropIndex) *Error {
 	c := t.clone()
 	c.indexes = append(c.indexes[:at], c.indexes[at+1:]...)
 	e.cat.tables[t.name] = c
+	e.store.latest[t.id] = c
 	e.cat.bump()
 	if err := e.store.dropIndex(c, ix); err != nil {
 		return broken(err)
@@ -320,6 +323,7 @@ func (e *Engine) renameIndex(s *Stmt, n *grammar.RenameIndex) *Error {
 	c := t.clone()
 	c.indexes[at].name = n.To.Name
 	e.cat.tables[t.name] = c
+	e.store.latest[t.id] = c
 	e.cat.bump()
 	return nil
 }

@@ -32,6 +32,8 @@ type store struct {
 	// epoch grows whenever a physical table is made or dropped.
 	epoch uint64
 	texts map[*table]*tableTexts
+	// latest is each table as of its last DDL: rows of older versions fit its copies too.
+	latest map[uint64]*table
 }
 
 // tableTexts are parts of SQL texts that every row written needs.
@@ -68,7 +70,7 @@ func (s *store) text(t *table) *tableTexts {
 }
 
 func newStore(d *db) *store {
-	return &store{db: d, copies: map[string][]*dataCopy{}, global: &dataCopy{}, next: 1, phys: map[uint64]map[int]bool{}, texts: map[*table]*tableTexts{}}
+	return &store{db: d, copies: map[string][]*dataCopy{}, global: &dataCopy{}, next: 1, phys: map[uint64]map[int]bool{}, texts: map[*table]*tableTexts{}, latest: map[uint64]*table{}}
 }
 
 func (s *store) find(replicaset, instance string) *dataCopy {
@@ -118,6 +120,9 @@ func (s *store) ensure(t *table, c *dataCopy) (string, error) {
 	name := physName(t.id, c.n)
 	if s.phys[t.id][c.n] {
 		return name, nil
+	}
+	if newer := s.latest[t.id]; newer != nil {
+		t = newer
 	}
 	cols := make([]string, t.slots)
 	for i := range cols {
@@ -193,6 +198,7 @@ func (s *store) drop(t *table) error {
 	s.db.forget()
 	err := s.eachPhys(t.id, func(n int) error { return s.db.ddl("DROP TABLE %s", physName(t.id, n)) })
 	delete(s.phys, t.id)
+	delete(s.latest, t.id)
 	s.epoch++
 	for _, copies := range s.copies {
 		for _, c := range copies {
