@@ -41,6 +41,9 @@ func FuzzParseState(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
 		state, n, err := parseState(raw)
+		if s, m, e := parseAnyState(raw); s != state || m != n || (e == nil) != (err == nil) {
+			t.Fatalf("%q: %v %v %v in short, %v %v %v at length", raw, state, n, err, s, m, e)
+		}
 		if err != nil {
 			if state != "" || n != 0 {
 				t.Fatalf("%q: an error and a state", raw)
