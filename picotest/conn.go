@@ -126,11 +126,16 @@ func (c *conn) receive() {
 				inFlight = 0
 			}
 			if limit, k := c.node.c.hooks.bytesLimit(&c.session); k != nil && inFlight+n >= limit && c.node.c.hooks.spend(k) {
-				// What was read beyond the limit is lost with what was read before it.
 				o := k.act(&c.session, nil)
-				c.cut(o.how)
-				if o.how != cutHang {
+				if o.blocked {
 					return
+				}
+				if o.cut {
+					// What was read beyond the limit is lost with what was read before it.
+					c.cut(o.how)
+					if o.how != cutHang {
+						return
+					}
 				}
 			}
 			inFlight += n

@@ -287,6 +287,61 @@ func TestLag(t *testing.T) {
 	}
 }
 
+// TestAllDead kills a whole replicaset: who comes back first leads it, with the rows.
+func TestAllDead(t *testing.T) {
+	c, clock := sharded(t, picotest.Config{})
+	c.Node("i4").Kill()
+	clock.Advance(31 * time.Second)
+	c.Node("i3").Kill()
+	clock.Advance(31 * time.Second)
+	stuck := session(t, c, "i1", "")
+	_ = begin(t, stuck, "select v from t where id = $1", inSecond)
+	if err := c.WaitHanging(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	healthy := session(t, c, "i1", "")
+	if _, err := healthy.Exec(t.Context(), "select v from t where id = $1", inFirst); err != nil {
+		t.Errorf("the other replicaset: %v", err)
+	}
+	<-startNow(c.Node("i4"))
+	if !c.Node("i4").IsLeader() {
+		t.Error("who came back doesn't lead")
+	}
+	if got := servedBy(t, healthy, inSecond); got != "i4" {
+		t.Errorf("served by %s, want i4", got)
+	}
+	if _, err := healthy.Exec(t.Context(), "update t set v = 3 where id = $1", inSecond); err != nil {
+		t.Error(err)
+	}
+	<-startNow(c.Node("i3"))
+	replica := session(t, c, "i3", "read_preference=any")
+	var v int
+	if err := replica.QueryRow(t.Context(), "select v from t where id = $1", inSecond).Scan(&v); err != nil || v != 3 {
+		t.Errorf("i3 has %d, %v; want 3", v, err)
+	}
+}
+
+// TestStrandedRead is caught in the window of a planned stop: no answer until the instance is back, then an error.
+func TestStrandedRead(t *testing.T) {
+	c, clock := sharded(t, picotest.Config{})
+	n := c.Node("i3")
+	n.StrandReads(true)
+	n.Stop()
+	done := begin(t, session(t, c, "i1", ""), "select v from t where id = $1", inSecond)
+	if err := c.WaitHanging(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	clock.Advance(time.Second)
+	if _, err := session(t, c, "i1", "").Exec(t.Context(), "select v from t where id = $1", inSecond); err != nil {
+		t.Errorf("after the window: %v", err)
+	}
+	n.Start()
+	n.Online()
+	if err := <-done; err == nil || !strings.Contains(err.Error(), "Object is outdated after module reload") {
+		t.Errorf("once the instance is back: %v", err)
+	}
+}
+
 // TestRaftLeader is replaced ten seconds after it was killed; DDL waits meanwhile.
 func TestRaftLeader(t *testing.T) {
 	c, clock := sharded(t, picotest.Config{Tiers: []picotest.Tier{{Name: "default", Replicasets: 2, ReplicationFactor: 2}, {Name: "cold"}}})

@@ -110,6 +110,33 @@ func TestHoldOrder(t *testing.T) {
 	}
 }
 
+// TestHoldBytes stops a statement before it is read to its end; nothing of it has run.
+func TestHoldBytes(t *testing.T) {
+	c := picotest.Start(t, picotest.Config{Network: picotest.Memory})
+	n := c.Node("i1")
+	db := openPq(t, c, n.AdminDSN())
+	if err := db.Ping(); err != nil {
+		t.Fatal(err)
+	}
+	c.ResetCounters()
+	h := n.HoldAt(picotest.AfterBytes(4))
+	done := make(chan error, 1)
+	go func() {
+		_, err := db.Exec("select 1")
+		done <- err
+	}()
+	if err := h.Wait(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if k := n.Counters(); k.Statements != 0 || k.Received["Q"] != 0 || k.BytesReceived < 4 {
+		t.Errorf("held inside: %+v", k)
+	}
+	h.ReleaseAll()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestCuts breaks a connection at every point and looks at what the client sees and what the server did.
 func TestCuts(t *testing.T) {
 	c := picotest.Start(t, picotest.Config{})

@@ -49,7 +49,9 @@ func (h *Hold) stop(s *session, _ *Statement) outcome {
 	h.ever++
 	h.changedLocked()
 	h.mu.Unlock()
-	s.c.flush()
+	if h.k.point.kind != pointBytes { // there the receiver is held, which has nothing to send
+		s.c.flush()
+	}
 	select {
 	case <-free:
 		return outcome{}

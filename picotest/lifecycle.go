@@ -65,6 +65,10 @@ func (n *Node) exitLocked() {
 		return
 	}
 	n.process = gone
+	if n.up != nil {
+		close(n.up)
+		n.up = nil
+	}
 	n.frozen.open()
 	n.c.eng.SetLag(n.rs.uuid, n.name, true)
 	n.shut(false)
@@ -115,7 +119,7 @@ func (n *Node) failoverLocked() {
 
 // Start starts an instance that is down. It accepts connections at once and lets nobody in until it
 // is Online, after Config.StartWindow, as a replica if its replicaset has another leader. Start returns
-// at once; the channel is closed when the instance is Online.
+// at once; the channel is closed when the instance is Online, or gone again.
 func (n *Node) Start() <-chan struct{} {
 	c := n.c
 	c.mu.Lock()
@@ -171,6 +175,9 @@ func (n *Node) backLocked(reason string) {
 		n.readOnly.Store(true)
 		if rs.master.current != online || rs.master.process == gone {
 			// Its leader is dead: the first to come back leads.
+			if !n.lagging {
+				c.eng.SetLag(rs.uuid, n.name, false)
+			}
 			c.promoteLocked(rs, n, false)
 		} else if !n.lagging {
 			c.eng.Resync(rs.uuid, n.name, rs.master.name)

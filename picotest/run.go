@@ -79,10 +79,10 @@ func (s *session) perform(stmt engine.StmtAPI, args []engine.Value, st *Statemen
 		return nil, nil
 	}
 	result, bad := s.runOnce(stmt, args, st)
+	s.finish(st, result, bad)
 	if result == nil && bad == nil {
 		return nil, nil
 	}
-	s.finish(st, result, bad)
 	if h.any(pointAnswer) && !s.obey(h.at(s, pointAnswer, 0, st), false) {
 		return nil, nil
 	}
