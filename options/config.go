@@ -1,5 +1,6 @@
-// Package options holds everything that configures the driver as plain values:
-// the Config struct, its enums, its defaults and its validation. It does no I/O.
+// Package options holds everything that configures the driver as plain values: the Config struct, its
+// enums, its defaults, its text form (the DSN), functional options and validation. It does no I/O and
+// keeps no state: files and the environment are read through functions that the caller gives.
 package options
 
 import (

@@ -21,30 +21,30 @@ const (
 type ReadPreference uint8
 
 const (
-	ReadPreferenceUnset ReadPreference = iota
-	ReadPreferenceLeader
-	ReadPreferenceReplica
-	ReadPreferenceAny
+	ReadPreferenceUnset   ReadPreference = iota // not given: the server's own setting holds
+	ReadPreferenceLeader                        // reads run on leaders
+	ReadPreferenceReplica                       // reads run on replicas
+	ReadPreferenceAny                           // reads run where they arrive, if the data are there
 )
 
 // Forward is the server's forward setting.
 type Forward uint8
 
 const (
-	ForwardUnset Forward = iota
-	ForwardOn
-	ForwardROToRW
-	ForwardOff
+	ForwardUnset  Forward = iota // not given: the server's default, on
+	ForwardOn                    // an instance may ask all others
+	ForwardROToRW                // it may pass a statement to one leader
+	ForwardOff                   // it passes nothing on
 )
 
 // BalanceStrategy names a built-in strategy.
 type BalanceStrategy uint8
 
 const (
-	RoundRobin BalanceStrategy = iota
-	Random
-	LeastBusy
-	Nearest
+	RoundRobin BalanceStrategy = iota // in turn, by weight
+	Random                            // at random, by weight
+	LeastBusy                         // of two at random the one with less in flight per weight
+	Nearest                           // the nearest by round-trip time, then the least busy
 )
 
 // Overflow says when nodes of weight 0 may be used.
@@ -60,9 +60,9 @@ const (
 type Routing uint8
 
 const (
-	RoutingInsert Routing = iota
-	RoutingKeys
-	RoutingOff
+	RoutingInsert Routing = iota // parametrised INSERTs of one row
+	RoutingKeys                  // also statements whose WHERE gives the whole sharding key
+	RoutingOff                   // none
 )
 
 // NoShard says what happens to a statement that is bound to a shard which isn't known.
@@ -75,11 +75,11 @@ type NoShard struct {
 type NoShardBehavior uint8
 
 const (
-	NoShardBalance NoShardBehavior = iota
-	NoShardRandom
-	NoShardRandomHealthy
-	NoShardN
-	NoShardFail
+	NoShardBalance       NoShardBehavior = iota // the balancing policy
+	NoShardRandom                               // a replicaset at random
+	NoShardRandomHealthy                        // the same, favouring those without recent errors
+	NoShardN                                    // the replicaset of number NoShard.Shard
+	NoShardFail                                 // an error before anything runs
 )
 
 // NoShardScope says which statements NoShard is for.
@@ -102,34 +102,34 @@ const (
 type Transactions uint8
 
 const (
-	TransactionsReject Transactions = iota
-	TransactionsAutocommit
+	TransactionsReject     Transactions = iota // fail with an error that names the choices
+	TransactionsAutocommit                     // pin a connection and run each statement by itself
 )
 
 // SSLMode is libpq's sslmode.
 type SSLMode uint8
 
 const (
-	SSLPrefer SSLMode = iota
-	SSLDisable
-	SSLAllow
-	SSLRequire
-	SSLVerifyCA
-	SSLVerifyFull
+	SSLPrefer     SSLMode = iota // TLS where the node has it, unverified
+	SSLDisable                   // no TLS
+	SSLAllow                     // TLS only where the node insists on it, unverified
+	SSLRequire                   // TLS, unverified but for a given SSLRootCert
+	SSLVerifyCA                  // TLS, and a trusted authority
+	SSLVerifyFull                // TLS, a trusted authority and the right name
 )
 
 // SSLNegotiation is libpq's sslnegotiation.
 type SSLNegotiation uint8
 
 const (
-	SSLPostgres SSLNegotiation = iota
-	SSLDirect
+	SSLPostgres SSLNegotiation = iota // ask for TLS first
+	SSLDirect                         // begin with the handshake
 )
 
 // MirrorMode says which statements are mirrored.
 type MirrorMode uint8
 
 const (
-	MirrorReads MirrorMode = iota
-	MirrorAll
+	MirrorReads MirrorMode = iota // plain reads
+	MirrorAll                     // all
 )

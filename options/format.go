@@ -22,21 +22,15 @@ func (c Config) RedactedDSN() string { return format(&c, true) }
 // doubt, else nothing of it but its scheme. A text that was meant otherwise than it reads, as one with an
 // unencoded @ in its password, is in doubt.
 func RedactDSN(dsn string) string {
-	rest, isURL := cutScheme(dsn)
-	if c, err := ParseDSN(dsn); err == nil {
-		if isURL {
-			tail := rest[strings.IndexAny(rest+"/", "/?#"):]
-			if !strings.Contains(tail, "@") {
-				return c.RedactedDSN()
-			}
-		} else {
-			return c.RedactedDSN()
-		}
-	}
+	rest, begin, isURL := cutScheme(dsn)
+	tail := ""
 	if isURL {
-		return dsn[:len(dsn)-len(rest)] + hidden
+		tail = rest[strings.IndexAny(rest+"/", "/?#"):]
 	}
-	return hidden
+	if c, err := ParseDSN(dsn); err == nil && !strings.Contains(tail, "@") {
+		return c.RedactedDSN()
+	}
+	return strings.TrimLeft(dsn[:begin], blanks) + hidden
 }
 
 // format writes the URL.

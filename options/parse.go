@@ -53,8 +53,8 @@ type param struct {
 func parse(dsn string, how parsing) (*Config, error) {
 	var r *raw
 	var err error
-	if rest, ok := cutScheme(dsn); ok {
-		r, err = readURL(dsn, len(dsn)-len(rest))
+	if rest, begin, ok := cutScheme(dsn); ok {
+		r, err = readURL(dsn[:begin+len(rest)], begin)
 	} else {
 		r, err = readWords(dsn)
 	}

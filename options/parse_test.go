@@ -42,6 +42,7 @@ func TestParseDSNNamesThePlace(t *testing.T) {
 	for dsn, want := range map[string]string{
 		"picodata://u@h/?max_conns=x":                  "DSN, byte 17",
 		"host=h max_conns=x":                           "DSN, byte 8",
+		"  picodata://u@h/?max_conns=x":                "DSN, byte 19",
 		"picodata://u@h1,h2:x/":                        "DSN, byte 20",
 		"picodata://u:a%zb@h/":                         "DSN, byte 15",
 		"picodata://h/?a=1":                            "DSN, byte 15",

@@ -9,15 +9,20 @@ import (
 // The URL reader is the project's own: net/url refuses lists of hosts with IPv6 addresses, and reads a
 // plus as a blank in one place and as a plus in another. Here a plus is a plus everywhere.
 
-// cutScheme takes a known scheme off.
-func cutScheme(dsn string) (rest string, ok bool) {
+// cutScheme takes a known scheme off, and blanks around the URL: a DSN that was read from a file ends with its line.
+func cutScheme(dsn string) (rest string, begin int, ok bool) {
+	begin = len(dsn) - len(strings.TrimLeft(dsn, blanks))
+	text := strings.TrimRight(dsn, blanks)
 	for _, scheme := range []string{"picodata://", "postgres://", "postgresql://"} {
-		if len(dsn) >= len(scheme) && strings.EqualFold(dsn[:len(scheme)], scheme) {
-			return dsn[len(scheme):], true
+		if end := begin + len(scheme); len(text) >= end && strings.EqualFold(text[begin:end], scheme) {
+			return text[end:], end, true
 		}
 	}
-	return dsn, false
+	return dsn, 0, false
 }
+
+// blanks are what isBlank finds.
+const blanks = " \t\n\v\f\r"
 
 // Texts for what mostly are characters of a password that should have been encoded. They
 // quote nothing.
@@ -29,7 +34,7 @@ const (
 
 var errPercent = errors.New("a % stands here without two hexadecimal digits after it; a % itself is written %25")
 
-// readURL takes a URL apart whose scheme ends at begin.
+// readURL takes a URL apart whose scheme ends at begin, and whose blanks have been cut off.
 func readURL(dsn string, begin int) (*raw, error) {
 	r := &raw{}
 	end := begin + strings.IndexAny(dsn[begin:]+"/", "/?#")

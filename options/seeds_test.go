@@ -11,6 +11,7 @@ var goodDSNs = []struct{ dsn, want string }{
 	{"postgresql://u@h", "picodata://u@h:4327/"},
 	{"picodata://u:p@h1:4327,h2,[::1]:4329/db", "picodata://u:p@h1:4327,h2:4327,[::1]:4329/db"},
 	{"picodata://u:p@h1:4327,h2,h1/db?", "picodata://u:p@h1:4327,h2:4327/db"},
+	{" \npicodata://u:p@h/db\r\n", "picodata://u:p@h:4327/db"},
 	{"picodata://h:/", "picodata://h:4327/"},
 	{"picodata://[fe80::1%25eth0]:4327", "picodata://[fe80::1%25eth0]:4327/"},
 	{"picodata://u:a+b%2Bc@h/?application_name=x+y", "picodata://u:a%2Bb%2Bc@h:4327/?application_name=x%2By"},
