@@ -1,6 +1,7 @@
 // Command pico is the tool around the Picodata driver.
 //
 //	pico sim    a simulated cluster to connect to
+//	pico route  where the driver would send a statement, and why
 package main
 
 import (

@@ -10,6 +10,6 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newSim())
+	root.AddCommand(newSim(), newRoute())
 	return root
 }
