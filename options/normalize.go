@@ -27,6 +27,7 @@ func (c *Config) liftServerOptions() error {
 	}
 	var kept []Setting
 	for _, s := range c.ServerOptions {
+		s.Name = settingName(s.Name)
 		switch s.Name {
 		case settingReadPreference:
 			v, err := ParseReadPreference(s.Value)
@@ -93,7 +94,7 @@ func (c *Config) giveForward(v Forward, from string) error {
 
 // twoValues is the error for one setting with different values in two places.
 func twoValues(name string, one fmt.Stringer, oneAt string, other fmt.Stringer, otherAt string) error {
-	return &ConfigError{Key: name, Where: oneAt + "; " + otherAt,
+	return &ConfigError{Key: name,
 		Msg: fmt.Sprintf("%s=%s (%s) and %s=%s (%s) contradict each other: drop one of them", name, one, oneAt, name, other, otherAt)}
 }
 

@@ -38,7 +38,7 @@ func WithInstanceRole(v InstanceRole) Option {
 // what was given.
 func WithReadPreference(v ReadPreference) Option {
 	return func(c *Config) error {
-		if err := c.Normalize(); err != nil {
+		if err := c.liftServerOptions(); err != nil {
 			return err
 		}
 		if v == ReadPreferenceUnset {
@@ -53,7 +53,7 @@ func WithReadPreference(v ReadPreference) Option {
 // options=, is an error: neither is meant to win. ForwardUnset takes back what was given.
 func WithForward(v Forward) Option {
 	return func(c *Config) error {
-		if err := c.Normalize(); err != nil {
+		if err := c.liftServerOptions(); err != nil {
 			return err
 		}
 		if v == ForwardUnset {
@@ -69,7 +69,7 @@ func WithForward(v Forward) Option {
 func WithServerOptions(v ...Setting) Option {
 	v = slices.Clone(v)
 	return func(c *Config) error {
-		if err := c.Normalize(); err != nil {
+		if err := c.liftServerOptions(); err != nil {
 			return err
 		}
 		c.ServerOptions, c.origin.optionsAt = slices.Clone(v), "WithServerOptions"

@@ -109,7 +109,10 @@ var givings = []giving{
 		}
 	}},
 	{name: "Config.ServerOptions", opt: func(k, v string) Option {
-		return func(c *Config) error { c.ServerOptions = append(c.ServerOptions, Setting{k, v}); return nil }
+		return func(c *Config) error {
+			c.ServerOptions = append(c.ServerOptions, Setting{strings.ToUpper(k), v})
+			return nil
+		}
 	}},
 }
 
@@ -283,6 +286,17 @@ func TestDerivedRoleFollowsWhatItCameFrom(t *testing.T) {
 	before := c.Clone()
 	if err := c.Normalize(); err != nil || !sameConfig(before, c) {
 		t.Errorf("a second Normalize changed %+v to %+v, %v", before, c, err)
+	}
+}
+
+func TestAnOptionMaySettleWhatTheOnesBeforeItLeftOpen(t *testing.T) {
+	c, err := ParseDSN("picodata://u@h/?instance_role=leader")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.Apply(WithReadPreference(ReadPreferenceReplica), WithForward(ForwardOn), WithServerOptions(), WithInstanceRole(RoleAny))
+	if err != nil || c.InstanceRole != RoleAny || c.ReadPreference != ReadPreferenceReplica {
+		t.Errorf("%v, %v", c, err)
 	}
 }
 

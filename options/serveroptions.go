@@ -76,12 +76,17 @@ func parseServerOptions(text string) (settings []Setting, fault string) {
 			}
 			return nil, fmt.Sprintf("item %d has no =", i+1)
 		}
-		if known := strings.ToLower(name); serverSettings[known].ok != nil {
-			name = known
-		}
-		settings = append(settings, Setting{Name: name, Value: value})
+		settings = append(settings, Setting{Name: settingName(name), Value: value})
 	}
 	return settings, settingsFault(settings)
+}
+
+// settingName writes the name of a known setting as the server knows it: in lower case.
+func settingName(name string) string {
+	if known := strings.ToLower(name); serverSettings[known].ok != nil {
+		return known
+	}
+	return name
 }
 
 // settingsFault says what is wrong with a list of settings, "" if nothing.

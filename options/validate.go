@@ -62,9 +62,9 @@ func (c *Config) faults() []error {
 			fail("port", "host %d: %v", i+1, errAddressPort)
 		}
 	}
-	for _, tier := range c.AllowedTiers {
-		if slices.Contains(c.ForbiddenTiers, tier) {
-			fail("forbidden_tiers", "tier %q is in allowed_tiers too", shorten(tier))
+	for i, tier := range c.ForbiddenTiers {
+		if slices.Contains(c.AllowedTiers, tier) {
+			fail("forbidden_tiers", "tier %d of the list is in allowed_tiers too", i+1)
 		}
 	}
 	if c.MaxConnsPerInstance > 0 && c.MinIdleConnsPerInstance > c.MaxConnsPerInstance {
