@@ -48,13 +48,13 @@ type SessionKey struct{ User, Options string }
 
 // connCounters are the counters that a connection has of its own.
 type connCounters struct {
-	flights, writes, bytesIn, bytesOut   atomic.Int64
-	statements, hops                     atomic.Int64
-	mu                                   sync.Mutex
-	received, sent                       map[string]int
-	preparedEver                         atomic.Int64
-	preparedNow                          atomic.Int64
-	logins, failures, sslRequests, flags atomic.Int64
+	flights, writes, bytesIn, bytesOut atomic.Int64
+	statements, hops                   atomic.Int64
+	mu                                 sync.Mutex
+	received, sent                     map[string]int
+	preparedEver                       atomic.Int64
+	preparedNow                        atomic.Int64
+	logins, failures, sslRequests      atomic.Int64
 }
 
 // count notes bytes from the client, for the connection and the node.

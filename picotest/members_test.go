@@ -161,8 +161,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestStartIsQuick starts five nodes, and a thousand that stand in the tables only.
-func TestStartIsQuick(t *testing.T) {
+// TestManyInstances has a thousand instances that stand in the tables only.
+func TestManyInstances(t *testing.T) {
 	c := picotest.Start(t, picotest.Config{Tiers: []picotest.Tier{
 		{Name: "default", Replicasets: 2, ReplicationFactor: 2},
 		{Name: "cold"},
