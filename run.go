@@ -230,7 +230,7 @@ func (r *run) failed(err error, h *hint, delivered bool) error {
 	n := r.lease.Node()
 	a := attempt{
 		node: nodeOf(n), text: r.text, delivered: delivered,
-		oneBucket: r.plan.BucketKnown || r.text.info.Rows == 1,
+		oneBucket: r.plan.OneBucket() || r.text.info.Rows == 1,
 		routable:  !r.plan.Routed() && (h == nil || !h.placed) && r.op != opPrepare,
 	}
 	if h != nil {
