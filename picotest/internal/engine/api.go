@@ -140,7 +140,7 @@ const (
 	Deallocate
 	// NoOp is accepted without effect: BEGIN, COMMIT, SET, CREATE SCHEMA.
 	NoOp
-	// System is ALTER SYSTEM.
+	// SystemSet is ALTER SYSTEM.
 	SystemSet
 )
 

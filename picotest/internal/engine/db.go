@@ -45,13 +45,16 @@ func (d *db) forget() {
 	}
 }
 
+// errUntranslatable is a text that SQLite refuses: the translation into its language is wrong.
+var errUntranslatable = errors.New("engine: SQLite refuses")
+
 func (d *db) prepare(sql string) (*sqlite3.Stmt, error) {
 	if s, ok := d.stmts[sql]; ok && !s.Busy() {
 		return s, nil
 	}
 	s, _, err := d.conn.Prepare(sql)
 	if err != nil {
-		return nil, fmt.Errorf("engine: SQLite refuses %q: %w", sql, err)
+		return nil, fmt.Errorf("%w: %q: %w", errUntranslatable, sql, err)
 	}
 	if len(d.stmts) >= maxCachedStmts {
 		d.forget()

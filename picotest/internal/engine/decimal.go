@@ -210,21 +210,6 @@ func (d Decimal) round() Decimal {
 	return Decimal{coef: q, scale: d.scale - over}
 }
 
-// integer gives the value if it is a whole number in the int64 range.
-func (d Decimal) integer() (int64, bool) {
-	x := d.int()
-	if d.scale < 0 {
-		x = new(big.Int).Mul(x, pow10(-d.scale))
-	} else if d.scale > 0 {
-		q, r := new(big.Int).QuoRem(x, pow10(d.scale), new(big.Int))
-		if r.Sign() != 0 {
-			return 0, false
-		}
-		x = q
-	}
-	return x.Int64(), x.IsInt64()
-}
-
 // truncated gives the whole part if it fits an int64.
 func (d Decimal) truncated() (int64, bool) {
 	x := d.int()

@@ -63,11 +63,11 @@ func castCell(c cell, from, to sqlType) (r cell, text string) {
 		return toCell(r), ""
 	}
 	shown := string(encodeText(v))
-	switch v.(type) {
+	switch x := v.(type) {
 	case string:
 		shown = "'" + shown + "'"
 	case bool:
-		shown = strings.ToUpper(strconv.FormatBool(v.(bool)))
+		shown = strings.ToUpper(strconv.FormatBool(x))
 	}
 	return nil, fmt.Sprintf("Type mismatch: can not convert %s(%s) to %s", from.storageName(), shown, to.storageName())
 }
@@ -99,8 +99,11 @@ func convert(v Value, to sqlType) (Value, bool) {
 	case tNumeric:
 		return convertDecimal(v)
 	case tText:
-		if b, ok := v.(bool); ok {
-			return strings.ToUpper(strconv.FormatBool(b)), true
+		switch x := v.(type) {
+		case bool:
+			return strings.ToUpper(strconv.FormatBool(x)), true
+		case JSON:
+			return docText(string(x)), true
 		}
 		return string(encodeText(v)), true
 	case tBool:

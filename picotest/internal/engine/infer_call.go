@@ -115,6 +115,9 @@ func (a *analyzer) inferCall(x *grammar.FuncCall, want sqlType, sc *scope) (sqlT
 		return typeUnknown, 0, refuse("volatile function is not allowed in filter clause")
 	}
 	if f.aggregate {
+		if sc != nil && sc.filter && !sc.having {
+			return typeUnknown, 0, refuse("invalid query: aggregate functions are not allowed in the WHERE clause or JOIN condition")
+		}
 		sc.sawAggregate()
 	}
 	switch {
@@ -246,6 +249,7 @@ func (a *analyzer) inferIndex(x *grammar.Index, want sqlType, sc *scope) (sqlTyp
 	return typeUnknown, 0, refuse("cannot index expression of type %s", t)
 }
 
+// inFilter tells whether an expression stands in a filter, its own SELECT's or one around it.
 func (s *scope) inFilter() bool {
 	for ; s != nil; s = s.parent {
 		if s.filter {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -112,6 +113,9 @@ func (s *Stmt) rows(r *runState, code string, args []Value, v View, only map[int
 		return nil, broken(err)
 	}
 	rows, steps, err := s.eng.db.query(sql, s.cells(args), len(args))
+	if errors.Is(err, errUntranslatable) {
+		return nil, broken(err)
+	}
 	if err != nil {
 		if f := s.eng.db.fnErr; f != nil {
 			return nil, s.storageError(f.Message, v)

@@ -90,12 +90,12 @@ func (s *Stmt) buildUpdate(n *grammar.Update) *Error {
 		if want.base == tAny {
 			want = typeUnknown
 		}
-		got, _, err := a.infer(as.Value, want, sc)
-		if err != nil {
+		if _, _, err := a.infer(as.Value, want, sc); err != nil {
 			return err
 		}
 		a.defaultText(as.Value)
-		if got = a.effective(as.Value); got != typeUnknown && !assignable(got, col.typ.expr()) {
+		got := a.effective(as.Value)
+		if got != typeUnknown && !assignable(got, col.typ.expr()) {
 			return refuse("column %q is of type %s, but expression is of type %s", col.name, col.typ, got)
 		}
 		if err := a.checkLiterals(as.Value); err != nil {

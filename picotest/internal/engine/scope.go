@@ -25,8 +25,8 @@ type scope struct {
 	parent  *scope
 	sources []*source
 	ctes    map[string]*cte
-	windows map[string]string // SQLite texts of named windows
-	filter  bool              // inside WHERE, ON or HAVING, where volatile functions are refused
+	filter  bool // inside WHERE, ON or HAVING, where volatile functions are refused
+	having  bool // the filter is HAVING, where aggregates are welcome
 	core    *core
 }
 

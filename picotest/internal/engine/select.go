@@ -114,14 +114,11 @@ func (a *analyzer) items(n *grammar.SelectCore, sc *scope, want []sqlType) (stri
 		if _, isRow := unparen(it.Expr).(*grammar.Row); isRow {
 			return "", nil, refuse("row value misused")
 		}
-		t, _, err := a.infer(it.Expr, w, sc)
-		if err != nil {
+		if _, _, err := a.infer(it.Expr, w, sc); err != nil {
 			return "", nil, err
 		}
 		a.defaultText(it.Expr)
-		if t = a.effective(it.Expr); t != typeUnknown && isNull(it.Expr) {
-			t = w
-		}
+		t := a.effective(it.Expr)
 		if err := a.checkLiterals(it.Expr); err != nil {
 			return "", nil, err
 		}
@@ -139,11 +136,6 @@ func (a *analyzer) items(n *grammar.SelectCore, sc *scope, want []sqlType) (stri
 		parts = append(parts, compared(a.emit(it.Expr, sc), t)+" AS "+quote(col.name))
 	}
 	return strings.Join(parts, ", "), cols, nil
-}
-
-func isNull(x grammar.Expr) bool {
-	l, ok := unparen(x).(*grammar.Literal)
-	return ok && l.Kind == grammar.NullLiteral
 }
 
 // star writes out * or t.*, without hidden columns.
@@ -188,7 +180,9 @@ func (a *analyzer) grouping(n *grammar.SelectCore, sc *scope, c *core) (string, 
 	}
 	having := ""
 	if n.Having != nil {
+		sc.having = true
 		text, err := a.filter(n.Having, sc)
+		sc.having = false
 		if err != nil {
 			return "", err
 		}

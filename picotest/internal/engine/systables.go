@@ -14,7 +14,6 @@ type systemDef struct {
 	name    string
 	since   [2]int
 	columns string
-	pk      []string
 	descr   string
 	indexes []systemIndex // the first is the primary one
 }

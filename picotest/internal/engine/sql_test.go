@@ -1,0 +1,94 @@
+package engine
+
+import "testing"
+
+func TestQueries(t *testing.T) {
+	b := newBench(t, "26.2")
+	b.run("create table p (k int primary key, a int, s text)")
+	b.run("insert into p values (1,1,'x'),(2,2,'y'),(3,2,'z'),(4,null,null)")
+	b.run("create table d (k int primary key, n decimal, f double, u uuid, ts datetime)")
+	b.run("insert into d values (1, 1.50, 0.5, '9035910e-8342-4460-8c25-25e5f10d9876', '2024-01-01T10:00:00+03:00')")
+	b.run("insert into d values (2, 1.5, 2, null, '2024-01-01T07:00:00Z'), (3, 10, -1, null, '2023-01-01')")
+	for _, c := range []struct{ sql, want string }{
+		{"with q(x, y) as (select k, a from p), r as (select x from q where y > 1) select q.x, r.x from q join r on q.x = r.x order by 1", "2|2; 3|3; SELECT 2"},
+		{"select a, count(*), sum(k), avg(k), min(s), max(s) from p group by a having count(*) > 0 order by a", "<null>|1|4|4|<null>|<null>; 1|1|1|1|x|x; 2|2|5|2.5|y|z; SELECT 3"},
+		{"select k, row_number() over (order by k desc), sum(k) over (partition by a order by k) from p order by k", "1|4|1; 2|3|2; 3|2|5; 4|1|4; SELECT 4"},
+		{"select l.k, r.k from p as l left join p as r on l.k = r.k + 3 order by l.k", "1|<null>; 2|<null>; 3|<null>; 4|1; SELECT 4"},
+		{"select k from p where k in (select a from p) order by k", "1; 2; SELECT 2"},
+		{"select k from p where exists (select 1 from d where d.k = p.k) order by 1", "1; 2; 3; SELECT 3"},
+		{"select (select max(k) from p)", "4; SELECT 1"},
+		{"select a from p union select k from p order by 1", "<null>; 1; 2; 3; 4; SELECT 5"},
+		{"select k from p except select a from p order by 1", "3; 4; SELECT 2"},
+		{"select case a when 1 then 'one' when 2 then 'two' else 'none' end from p order by k", "one; two; two; none; SELECT 4"},
+		{"select coalesce(s, 'none') || '!' from p order by k", "x!; y!; z!; none!; SELECT 4"},
+		{"select s from p where s ilike 'X' or s like '_' and k = 3 order by k", "x; z; SELECT 2"},
+		{"select n, count(*) from d group by n order by n", "1.50|2; 10|1; SELECT 2"},
+		{"select k from d where n = 1.5 order by k", "1; 2; SELECT 2"},
+		{"select k from d where n > 2", "3; SELECT 1"},
+		{"select k from d where f = 2 or f < 0 order by k", "2; 3; SELECT 2"},
+		{"select k from d where ts = '2024-01-01T07:00:00Z' order by k", "1; 2; SELECT 2"},
+		{"select k, ts from d order by ts, k", "3|2023-01-01 00:00:00+00; 1|2024-01-01 10:00:00+03; 2|2024-01-01 07:00:00+00; SELECT 3"},
+		{"select max(n), min(ts), max(f) from d", "10|2023-01-01 00:00:00+00|2.0; SELECT 1"},
+		{"select sum(n), avg(n) from d", "13.00|4.3333333333333333333333333333333333333; SELECT 1"},
+		{"select n + 0.25, n * 2, n / 4, n - f from d where k = 1", "1.75|3.00|0.375|1.0; SELECT 1"},
+		{"select 1.0/3, 2.0/3, 10/4, -7/2, -7 % 3", "0.33333333333333333333333333333333333333|0.66666666666666666666666666666666666667|2|-3|-1; SELECT 1"},
+		{"select k from d where u = '9035910E-8342-4460-8c25-25e5f10d9876'", "1; SELECT 1"},
+		{"select 'abc' like 'a%', 'a%c' like 'a\\%c', 'abc' like 'a\\%c', not 'x' like 'y'", "t|t|f|t; SELECT 1"},
+		{"select upper('жук'), substr('hello', 2, 3), substring('hello' from 2 for 2), trim('  x '), trim(both 'x' from 'xxaxx')", "ЖУК|ell|el|x|a; SELECT 1"},
+		{"select '5'::int + 1, 1.5::int, true::int, '1.50'::decimal, 1::bool", "6|1|1|1.50|t; SELECT 1"},
+		{"select array[1,2,3], array['a b', null, ''], array[1,2][2]", `{1,2,3}|{"a b",NULL,""}|2; SELECT 1`},
+		{"select value::text from _pico_db_config where key = 'read_preference'", "leader; SELECT 1"},
+		{"select format[1]['name'] from _pico_table where name = 'p'", `"k"; SELECT 1`},
+		{`select "COLUMN_1" from (values (2), (1)) as v order by 1`, "1; 2; SELECT 2"},
+		{"select k as x from p order by x desc limit 2", "4; 3; SELECT 2"},
+		{"select count(distinct a), count(a), count(*) from p", "2|3|4; SELECT 1"},
+		{"select 9223372036854775807 - 1 + 1", "9223372036854775807; SELECT 1"},
+		{"select 9223372036854775807 + 1", "! XX000 encoding error: out of range integral type conversion attempted"},
+		{"update p set a = p.a + d.k from d where p.k = d.k and p.k = 2", "UPDATE 1"},
+		{"select a from p where k = 2", "4; SELECT 1"},
+
+		{"select 1 = 'x'", "! XX000 sbroad: failed to parse 'x' as a value of type int, consider using explicit type casts"},
+		{"select s + 1 from p", "! XX000 sbroad: could not resolve operator overload for +(text, int)"},
+		{"select k from p where s", "! XX000 sbroad: argument of WHERE must be type boolean, not type text"},
+		{"select case when true then 1 else 'x'::text end", "! XX000 sbroad: CASE/THEN types int and text cannot be matched"},
+		{"insert into p values (1.5, 1, 's')", "! XX000 sbroad: INSERT column at position 1 is of type int, but expression is of type numeric"},
+		{"update p set a = 'x'::text", `! XX000 sbroad: column "a" is of type int, but expression is of type text`},
+		{"select a from p group by s", `! XX000 sbroad: invalid query: column "a" is not found in grouping expressions!`},
+		{"select * from p where pico_instance_uuid() = 'x'", "! XX000 sbroad: volatile function is not allowed in filter clause"},
+		{"select value from _pico_db_config where value = value", "! XX000 sbroad: unexpected expression of type any, explicit cast to the actual type is required"},
+		{"select lower(1)", "! XX000 sbroad: could not resolve function overload for lower(int)"},
+		{"select p.k from p join p as q on p.k = q.k where nope = 1", `! XX000 sbroad: column with name "nope" not found`},
+		{"select 1/0", "! XX000 sbroad: Query 1 from EXPLAIN (RAW): Failed to execute SQL statement: division by zero"},
+	} {
+		b.want(c.want, c.sql)
+	}
+}
+
+func TestParameterInference(t *testing.T) {
+	b := newBench(t, "26.2")
+	b.run("create table p (k int primary key, n decimal, s text, u uuid, ts datetime, f double, b bool)")
+	for sql, want := range map[string]string{
+		"select * from p where n = $1 and u = $2 and ts > $3 and f < $4 and b = $5": "1700, 2950, 1184, 701, 16",
+		"select $1 || 'x', $2 and true, not $3":                                     "25, 16, 16",
+		"insert into p (k, s, n) values ($3, $2, $1)":                               "1700, 25, 20",
+		"update p set s = $1, f = $2 where k in ($3, $4)":                           "25, 701, 20, 20",
+		"select case when k = $1 then $2 else s end from p":                         "20, 25",
+		"select * from p where k between $1 and $2":                                 "20, 20",
+		"select $1::double + $2":                                                    "701, 701",
+		"select k from p where (k, s) = ($1, $2)":                                   "20, 25",
+		"select max($1::int), $2 from p":                                            "20, 25",
+	} {
+		s := mustPrepare(t, b, sql)
+		got := ""
+		for i, o := range s.Params() {
+			if i > 0 {
+				got += ", "
+			}
+			got += fmtArg(o)
+		}
+		if got != want {
+			t.Errorf("%s: parameters %s, want %s", sql, got, want)
+		}
+	}
+	b.want("! XX000 sbroad: could not resolve operator overload for =(int, text)", "select * from p where s = $1 and k = $1", "x")
+}
