@@ -454,9 +454,13 @@ func TestHintsAreObeyed(t *testing.T) {
 		"leader":  {picodata.ToLeader(bg), (*picotest.Node).IsLeader},
 		"replica": {picodata.ToReplica(bg), func(n *picotest.Node) bool { return !n.IsLeader() }},
 		"bucket": {picodata.ToBucket(bg, "", 1934),
-			func(n *picotest.Node) bool { return n.IsLeader() && n.Replicaset() == r.cluster.BucketOwner("default", 1934) }},
+			func(n *picotest.Node) bool {
+				return n.IsLeader() && n.Replicaset() == r.cluster.BucketOwner("default", 1934)
+			}},
 		"key": {picodata.ShardKey(bg, "default", int64(1)),
-			func(n *picotest.Node) bool { return n.IsLeader() && n.Replicaset() == r.cluster.BucketOwner("default", 1934) }},
+			func(n *picotest.Node) bool {
+				return n.IsLeader() && n.Replicaset() == r.cluster.BucketOwner("default", 1934)
+			}},
 		"key of another tier": {picodata.ShardKey(bg, "cold", "lol", 42), func(n *picotest.Node) bool { return n.IsLeader() && n.Tier() == "cold" }},
 	} {
 		for range 5 {
@@ -508,5 +512,34 @@ func TestExplainAgreesWithWhatHappens(t *testing.T) {
 	}
 	if plan, err := r.c.Explain(t.Context(), "select 1"); err != nil || plan.Node != (picodata.Node{}) || plan.Reason != "balance" {
 		t.Errorf("%+v, %v", plan, err)
+	}
+}
+
+// TestAHintProvesNothingAboutBuckets: an INSERT of two rows, one of them in a replicaset that is read-only
+// for the moment, is never run again because a hint named the bucket of the other.
+func TestAHintProvesNothingAboutBuckets(t *testing.T) {
+	cfg := fourShards("26.2")
+	cfg.SwitchWindow = -1 // until Finish
+	cluster := picotest.Start(t, cfg)
+	if err := cluster.Exec("create table t (id int primary key)"); err != nil {
+		t.Fatal(err)
+	}
+	r := openRouted(t, cluster, "app")
+	r.exec("insert into t values ($1)", 42)
+	readOnly := cluster.BucketOwner("default", 219) // of the int 5
+	if readOnly == cluster.BucketOwner("default", 1934) {
+		t.Fatal("both rows lie in one replicaset")
+	}
+	s := cluster.SwitchLeader(readOnly, cluster.Replicas(readOnly)[0].Name())
+	defer s.Finish()
+	cluster.ResetCounters()
+	const text = "insert into t values ($1), ($2)"
+	_, err := r.ExecContext(picodata.ShardKey(t.Context(), "", int64(1)), text, 1, 5)
+	var unknown *picodata.OutcomeUnknownError
+	if !errors.As(err, &unknown) {
+		t.Errorf("%v", err)
+	}
+	if got := r.arrivals(text); len(got) != 1 || got[cluster.BucketOwner("default", 1934)] != 1 {
+		t.Errorf("run %v times", got)
 	}
 }

@@ -258,7 +258,7 @@ func TestRandomKeysGoToTheirOwner(t *testing.T) {
 			}
 		}
 		p := Decide(input(v, "insert into k2 (id, s) values ($1, $2)", id, s))
-		if p.Kind != Leader || p.Instance != want || p.Counter() != "routed" {
+		if p.Kind != Leader || p.Instance != want || p.Counter() != "routed" || !p.OneBucket() {
 			t.Fatalf("(%q, %d): %s, want %s", s, id, where(p), want)
 		}
 		got[p.Instance]++

@@ -91,10 +91,11 @@ func (v *View) hintBucket(in *Input, p *Plan) bool {
 		return v.undecided(p, NoBucket, "no replicaset owns it by the current map")
 	}
 	p.ReplicasetUUID = uuid
-	if r, ok := v.topology.Replicaset(uuid); ok {
-		p.Replicaset = r.Name
+	if s, ok := v.replicaset(uuid); ok {
+		p.Replicaset = s.Name
 	}
-	if p.Role == options.RoleAny && h.Instance == "" {
+	// Where roles aren't known, any node of the replicaset is the nearest to it.
+	if p.Role == options.RoleAny && h.Instance == "" && v.topology != nil && v.topology.RolesKnown {
 		p.Role = options.RoleLeader
 	}
 	return true

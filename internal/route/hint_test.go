@@ -57,7 +57,7 @@ func TestHints(t *testing.T) {
 			}
 			continue
 		}
-		if got := where(p); got != c.want || !p.Hinted || p.Routed() {
+		if got := where(p); got != c.want || !p.Hinted || p.Routed() || p.OneBucket() {
 			t.Errorf("%s: %s, want %s\n\t%s", c.name, got, c.want, Describe(p))
 		}
 		if p.Reason == NoReason && p.Counter() != "hint" || p.Reason != NoReason && p.Counter() != string(p.Reason) {
@@ -114,4 +114,6 @@ func TestReplicasetHintsWithoutTheRightToReadReplicasets(t *testing.T) {
 	in := input(c.view(false), "select 1")
 	in.Hint = &Hint{Replicaset: "default_2"}
 	check(t, "by name", in, "filter! default_2")
+	in.Hint = &Hint{Bucket: 1934, BucketSet: true}
+	check(t, "by bucket: no role is known to ask for", in, "filter! default_2 default/1934")
 }

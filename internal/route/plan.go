@@ -79,6 +79,11 @@ func (p *Plan) Routed() bool {
 	return !p.Hinted && p.BucketKnown && p.Reason == NoReason && (p.Kind == Leader || p.Kind == Filter)
 }
 
+// OneBucket reports whether the statement is known to touch one bucket only, so that an error of
+// its replicaset can't have left a part of it applied elsewhere. A bucket that a hint names proves
+// nothing: the statement may go beyond it.
+func (p *Plan) OneBucket() bool { return p.BucketKnown && !p.Hinted }
+
 // Counter is the name under which the decision is counted: a Reason, "routed", "hint", the
 // no-shard behaviour that chose where there is no reason, or "balance". Who leases sets Reason to
 // LeaderEjected or LeaderBusy first, if the leader couldn't be had.
