@@ -26,21 +26,24 @@ func newChooser(cfg *options.Config, topo *Topology) *chooser {
 	return c
 }
 
-// addSeeds makes the addresses of the DSN at which the instance was seen alternates of its
-// own, and reports whether there are any. In mode=bootstrap one of them comes first, for it is known
-// to work while NAT may hide the advertised one.
+// addSeeds makes the addresses of the DSN at which the instance was met alternates of its
+// own, and reports whether there are any. One of them comes first in mode=bootstrap, and where
+// nobody was met at the instance's own address: NAT may hide that, while this is known to work.
 func (c *chooser) addSeeds(v *NodeView) (inDSN bool) {
-	own := false
+	own, met := false, false
 	for _, s := range c.topo.Seeds {
+		if s.InstanceUUID != v.ID {
+			continue
+		}
+		met = met || s.OwnAddress
 		switch {
-		case s.InstanceUUID != v.ID:
 		case s.Address == v.Address:
 			own = true
 		case !slices.Contains(v.Alternates, s.Address):
 			v.Alternates = append(v.Alternates, s.Address)
 		}
 	}
-	if c.cfg.Mode == options.Bootstrap && !own && len(v.Alternates) > 0 {
+	if (c.cfg.Mode == options.Bootstrap || !met) && !own && len(v.Alternates) > 0 {
 		advertised := v.Address
 		v.Address = v.Alternates[0]
 		v.Alternates = append(v.Alternates[1:], advertised)

@@ -17,18 +17,6 @@ type NodeError struct {
 func (e *NodeError) Error() string { return fmt.Sprintf("picodata: node %s: %v", e.Node, e.Err) }
 func (e *NodeError) Unwrap() error { return e.Err }
 
-// seedState is a node of the DSN and when it may be asked for its identity again.
-type seedState struct {
-	Seed
-	asking   bool
-	attempts int
-	next     time.Time
-}
-
-// bootstrapGrace is how long the first snapshot of mode=bootstrap waits for the nodes of the
-// DSN that didn't win the race, so that the first statements don't all meet on the winner.
-const bootstrapGrace = 250 * time.Millisecond
-
 // opened is a control connection whose server has said who it is.
 type opened struct {
 	conn ControlConn
@@ -55,10 +43,8 @@ func (w *Watcher) connect() error {
 	if life := w.options.MaxConnLifetime; life > 0 {
 		w.loop.connEnds = w.clock.Now().Add(w.jitter(life))
 	}
-	for i := range w.loop.seeds {
-		if s := &w.loop.seeds[i]; s.Address == targets[at].Address && won.uuid != "" {
-			s.InstanceUUID = won.uuid
-		}
+	if won.uuid != "" {
+		w.loop.seen[targets[at].Address] = won.uuid
 	}
 	w.log.Debug("picodata: control connection opened", "node", targets[at].Address, "instance_uuid", won.uuid)
 	return nil
@@ -109,8 +95,8 @@ func (w *Watcher) targets() []Target {
 			}
 		}
 	}
-	for _, s := range w.loop.seeds {
-		seeds = append(seeds, Target{Address: s.Address, InstanceUUID: s.InstanceUUID})
+	for _, address := range w.loop.seeds {
+		seeds = append(seeds, Target{Address: address, InstanceUUID: w.loop.seen[address]})
 	}
 	w.config.Rand.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
 	w.config.Rand.Shuffle(len(seeds), func(i, j int) { seeds[i], seeds[j] = seeds[j], seeds[i] })
@@ -158,94 +144,4 @@ func (w *Watcher) dropConn() {
 		w.loop.conn.Close()
 		w.loop.conn = nil
 	}
-}
-
-// seedList is the state of the seeds as a snapshot carries it.
-func (w *Watcher) seedList() []Seed {
-	list := make([]Seed, len(w.loop.seeds))
-	for i, s := range w.loop.seeds {
-		list[i] = s.Seed
-	}
-	return list
-}
-
-// identifySeeds asks, in mode=bootstrap, nodes of the DSN who they are, if that isn't known or if
-// who they were isn't Online any more. It doesn't wait for the answers.
-func (w *Watcher) identifySeeds() {
-	t := w.Topology()
-	if w.options.Mode != options.Bootstrap || t == nil || t.Static {
-		return
-	}
-	now := w.clock.Now()
-	for i := range w.loop.seeds {
-		s := &w.loop.seeds[i]
-		if in, ok := t.Instance(s.InstanceUUID); s.asking || now.Before(s.next) || ok && in.State == Online {
-			continue
-		}
-		s.asking = true
-		s.attempts++
-		s.next = now.Add(w.jitter(doubled(w.interval, s.attempts-1, 12*w.interval)))
-		w.beside.Add(1)
-		go func(target Target) {
-			defer w.beside.Done()
-			found := Seed{Address: target.Address}
-			if o, err := w.open(w.ctx, target); err == nil {
-				o.conn.Close()
-				found.InstanceUUID = o.uuid
-			}
-			w.found <- found // there is room: one question at a time for each seed
-		}(Target{Address: s.Address, InstanceUUID: s.InstanceUUID})
-	}
-}
-
-// learnSeed takes in an identity and, if it is news, publishes a snapshot that has it.
-func (w *Watcher) learnSeed(found Seed) {
-	news := false
-	for i := range w.loop.seeds {
-		s := &w.loop.seeds[i]
-		if s.Address != found.Address {
-			continue
-		}
-		s.asking = false
-		if found.InstanceUUID != "" {
-			s.attempts = 0
-			news = news || s.InstanceUUID != found.InstanceUUID
-			s.InstanceUUID = found.InstanceUUID
-		}
-	}
-	if old := w.Topology(); news && old != nil {
-		next := *old
-		next.Seeds = w.seedList()
-		w.publish(&next)
-	}
-}
-
-// collectIdentities takes in answers of seeds until all that were asked have answered, or for d.
-func (w *Watcher) collectIdentities(d time.Duration) {
-	late := make(chan struct{})
-	timer := w.clock.AfterFunc(d, func() { close(late) })
-	defer timer.Stop()
-	for {
-		asking := false
-		for i := range w.loop.seeds {
-			asking = asking || w.loop.seeds[i].asking
-		}
-		if !asking {
-			return
-		}
-		select {
-		case s := <-w.found:
-			w.learnSeed(s)
-		case <-late:
-			return
-		case <-w.ctx.Done():
-			return
-		}
-	}
-}
-
-// settleStatic ends the work of topology=off: the list is fixed from here on.
-func (w *Watcher) settleStatic() {
-	w.collectIdentities(bootstrapGrace)
-	w.dropConn()
 }

@@ -14,13 +14,16 @@ type loopState struct {
 	connTo   Target    // InstanceUUID is who answered, not who was expected
 	connEnds time.Time // when the connection has lived long enough
 
-	seeds    []seedState
-	avoid    string // address that failed last: tried last
-	pace     pace
-	patience int // hinted refreshes that may bring nothing new before another node is asked
-	older    int // readings in a row that lagged behind the snapshot in force
-	idle     int // hinted refreshes in a row that brought nothing new
-	failing  bool
+	seeds       []string          // addresses of the DSN
+	seen        map[string]string // address → uuid of the instance that answered there last
+	asks        map[string]*ask   // by address
+	unreachable map[string]bool   // uuid and address of instances already told of
+	avoid       string            // address that failed last: tried last
+	pace        pace
+	patience    int // hinted refreshes that may bring nothing new before another node is asked
+	older       int // readings in a row that lagged behind the snapshot in force
+	idle        int // hinted refreshes in a row that brought nothing new
+	failing     bool
 
 	tiers       map[string]*tierState
 	tablesAt    time.Time
@@ -49,15 +52,11 @@ func (w *Watcher) run() {
 		if w.ctx.Err() != nil {
 			return
 		}
-		w.identifySeeds()
 		if out.err == nil && !w.options.Topology {
-			w.settleStatic()
-			w.announceAttempt(out)
+			w.announceAttempt(out) // the list is fixed from here on
 			return
 		}
-		if out.err == nil && w.options.Mode == options.Bootstrap && w.Topology().Version == 1 {
-			w.collectIdentities(bootstrapGrace)
-		}
+		w.askAround(w.Topology())
 		w.noteHint(hinted, out)
 		w.announceAttempt(out)
 		regular, gap := w.loop.pace.next(out, hinted, w.interval, w.jitter)
@@ -84,7 +83,7 @@ func (w *Watcher) pause(regular, gap time.Duration) (hinted bool) {
 		case <-w.ctx.Done():
 			return false
 		case s := <-w.found:
-			w.learnSeed(s)
+			w.learn(s)
 		case <-wake:
 			return hinted
 		case <-hints:
@@ -158,6 +157,10 @@ func (w *Watcher) refresh() (out outcome) {
 			errs = append(errs, &NodeError{Node: w.loop.connTo.Address, Err: errOlder})
 			w.leaveNode()
 			continue
+		}
+		if w.Topology() == nil {
+			w.askAround(t)
+			w.collect(firstGrace)
 		}
 		out.changed = w.publish(t)
 		w.noteSuccess()
@@ -239,7 +242,8 @@ func switching(t *Topology) bool {
 // publish puts t in force and tells who wants to know. It reports whether t says anything new.
 func (w *Watcher) publish(t *Topology) (changed bool) {
 	old := w.Topology()
-	t.Seeds = w.seedList()
+	t.Seeds = w.seedList(t)
+	w.forgetAddresses(t)
 	if in, ok := t.Instance(w.loop.connTo.InstanceUUID); ok {
 		t.ReadFrom = in.Name
 		if in.State != Online {
@@ -265,6 +269,7 @@ func (w *Watcher) publish(t *Topology) (changed bool) {
 	w.topology.Store(t)
 	w.noteSnapshot(t)
 	w.logChanges(old, t)
+	w.noteUnreachable(t)
 	if w.config.OnTopology != nil {
 		w.config.OnTopology(old, t)
 	}

@@ -122,10 +122,14 @@ func behindNAT(seeds ...Seed) *Topology {
 }
 
 func TestSelectBehindNAT(t *testing.T) {
-	topo := behindNAT(Seed{"127.0.0.1:14327", "a"}, Seed{"127.0.0.1:14328", "b"}, Seed{"127.0.0.1:14329", ""})
+	topo := behindNAT(Seed{"127.0.0.1:14327", "a", false}, Seed{Address: "127.0.0.1:14328", InstanceUUID: "b"}, Seed{Address: "127.0.0.1:14329", InstanceUUID: ""})
 	views := Select(&options.Config{Topology: true}, topo)
-	if v := views[0]; v.Address != "172.17.0.2:4327" || !slices.Equal(v.Alternates, []string{"127.0.0.1:14327"}) || v.Excluded != Included {
-		t.Errorf("discovery keeps the DSN's address beside the advertised one: %+v", v)
+	if v := views[0]; v.Address != "127.0.0.1:14327" || !slices.Equal(v.Alternates, []string{"172.17.0.2:4327"}) || v.Excluded != Included {
+		t.Errorf("the DSN's address is known to work, the advertised one isn't: %+v", v)
+	}
+	met := behindNAT(Seed{Address: "127.0.0.1:14327", InstanceUUID: "a", OwnAddress: true})
+	if v := Select(&options.Config{Topology: true}, met)[0]; v.Address != "172.17.0.2:4327" || !slices.Equal(v.Alternates, []string{"127.0.0.1:14327"}) {
+		t.Errorf("once somebody was met there, discovery dials the advertised address: %+v", v)
 	}
 	if v := views[2]; v.Alternates != nil || v.Excluded != Included {
 		t.Errorf("%+v", v)
@@ -161,16 +165,16 @@ func TestSelectGivesAnAddressToOne(t *testing.T) {
 	if got := excluded(same()); !slices.Equal(got, []Exclusion{Included, AddressTaken, NotOnline}) {
 		t.Errorf("%v", got)
 	}
-	if got := excluded(same(Seed{"h:4327", "b"})); !slices.Equal(got, []Exclusion{AddressTaken, Included, NotOnline}) {
+	if got := excluded(same(Seed{Address: "h:4327", InstanceUUID: "b"})); !slices.Equal(got, []Exclusion{AddressTaken, Included, NotOnline}) {
 		t.Errorf("the one that was seen there: %v", got)
 	}
-	if got := excluded(same(Seed{"h:4327", "c"})); !slices.Equal(got, []Exclusion{Included, AddressTaken, NotOnline}) {
+	if got := excluded(same(Seed{Address: "h:4327", InstanceUUID: "c"})); !slices.Equal(got, []Exclusion{Included, AddressTaken, NotOnline}) {
 		t.Errorf("the one that was seen there is gone: %v", got)
 	}
 }
 
 func TestSelectOfStaticTopology(t *testing.T) {
-	topo := Build(Topology{Static: true, Seeds: []Seed{{"a:1", "x"}, {"b:1", ""}, {"c:1", "x"}, {"b:1", ""}}})
+	topo := Build(Topology{Static: true, Seeds: []Seed{{Address: "a:1", InstanceUUID: "x"}, {Address: "b:1"}, {Address: "c:1", InstanceUUID: "x"}, {Address: "b:1"}}})
 	var ids []string
 	for _, v := range Select(&options.Config{Topology: true}, topo) {
 		ids = append(ids, v.ID)

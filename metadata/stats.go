@@ -22,5 +22,6 @@ type TopologyStats struct {
 	Buckets         []TierBuckets // by tier
 	SkippedRows     int           // of the last reading
 	DegradedGrants  []string      // statements that would give the user what is missing, sorted
+	Unreachable     []string      // instances that live by the DSN's address because nobody answers at their own
 	WithoutReplica  []string      // replicasets on which reads hang, because read_preference=replica and none is Online
 }

@@ -84,6 +84,7 @@ type Tier struct {
 type Seed struct {
 	Address      string // host:port of the DSN
 	InstanceUUID string // what the server there said it is (pico_instance_uuid()); "" = not asked or no answer yet
+	OwnAddress   bool   // that instance was met at its own Address too
 }
 
 // Topology is one snapshot of the cluster. It is immutable: share it, don't change it.

@@ -88,7 +88,7 @@ type Watcher struct {
 	started   atomic.Bool
 	done      chan struct{} // closed when the loop has ended
 	hints     chan struct{} // room for one: hints coalesce
-	found     chan Seed     // identities learnt beside the loop; room for all of them
+	found     chan Seed     // who answers where, learnt beside the loop
 
 	mu           sync.Mutex
 	changed      chan struct{} // closed and replaced with every change
@@ -100,7 +100,7 @@ type Watcher struct {
 	wantTables   bool
 	tablesDenied bool // _pico_table may not be read
 
-	beside sync.WaitGroup // goroutines that ask seeds for their identity
+	beside sync.WaitGroup // goroutines that ask who answers where
 	loop   loopState      // of the loop's goroutine alone
 }
 
@@ -138,7 +138,7 @@ func NewWatcher(config WatcherConfig) *Watcher {
 		interval:  o.TopologyUpdateInterval,
 		done:      make(chan struct{}),
 		hints:     make(chan struct{}, 1),
-		found:     make(chan Seed, len(o.Hosts)),
+		found:     make(chan Seed, 2*len(o.Hosts)),
 		changed:   make(chan struct{}),
 		attempted: make(chan struct{}),
 	}
@@ -147,8 +147,9 @@ func NewWatcher(config WatcherConfig) *Watcher {
 	}
 	w.source = NewSource(SourceConfig{Config: o, Clock: clock, BadRow: w.badRow})
 	w.ctx, w.cancel = context.WithCancel(context.Background())
+	w.loop.seen, w.loop.asks, w.loop.unreachable = map[string]string{}, map[string]*ask{}, map[string]bool{}
 	for _, h := range o.Hosts {
-		w.loop.seeds = append(w.loop.seeds, seedState{Seed: Seed{Address: h.Address()}})
+		w.loop.seeds = append(w.loop.seeds, h.Address())
 	}
 	return w
 }

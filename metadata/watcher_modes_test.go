@@ -282,6 +282,85 @@ func TestWatcherUnspecifiedAddress(t *testing.T) {
 	})
 }
 
+// The DSN's address works, the advertised one does or doesn't: whichever it is, statements go
+// where somebody answers, from the first one on.
+func TestWatcherFindsOwnAddress(t *testing.T) {
+	addressOf := func(topo *Topology, name string) string {
+		for _, v := range Select(&options.Config{Topology: true}, topo) {
+			if v.Name() == name && v.Excluded == Included {
+				return v.Address
+			}
+		}
+		return ""
+	}
+	for name, c := range map[string]struct {
+		prepare func(c *fakeCluster)
+		want    string // the address of i1
+		took    time.Duration
+		lost    bool
+	}{
+		"reachable":          {func(*fakeCluster) {}, "10.0.0.1:4327", 0, false},
+		"refused":            {func(c *fakeCluster) { c.down["10.0.0.1:4327"] = true }, "seed.example:4327", 0, true},
+		"black hole":         {func(c *fakeCluster) { c.hole["10.0.0.1:4327"] = true }, "seed.example:4327", firstGrace, true},
+		"another's":          {func(c *fakeCluster) { c.at["10.0.0.1:4327"] = "uuid-2" }, "seed.example:4327", 0, false},
+		"slow, but it works": {func(c *fakeCluster) { c.slow["10.0.0.1:4327"] = 100 * time.Millisecond }, "10.0.0.1:4327", 100 * time.Millisecond, false},
+	} {
+		for _, topology := range []bool{true, false} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					cluster := newFakeCluster(2)
+					cluster.at["seed.example:4327"] = "uuid-1"
+					c.prepare(cluster)
+					cfg := fakeConfig("seed.example:4327")
+					cfg.Topology = topology
+					var heard []string
+					w, log := watch(t, cluster, cfg, func(wc *WatcherConfig) {
+						wc.OnTopology = func(_, new *Topology) { heard = append(heard, addressOf(new, "i1")) }
+					})
+					began := time.Now()
+					if err := w.Start(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					if took := time.Since(began); took != c.took {
+						t.Errorf("the first snapshot took %v, want %v", took, c.took)
+					}
+					if !slices.Equal(heard, []string{c.want}) {
+						t.Errorf("dialled at %q, want %q alone", heard, c.want)
+					}
+					time.Sleep(10 * time.Minute)
+					synctest.Wait()
+					if n := len(log.lines("nobody answers at the address")); c.lost && topology && n != 1 || !c.lost && n != 0 {
+						t.Errorf("told %d times", n)
+					}
+					if s := w.Stats(); topology && (len(s.Unreachable) == 1) != c.lost {
+						t.Errorf("%q", s.Unreachable)
+					}
+					if n := cluster.countExact(cluster.dials, "10.0.0.1:4327"); n > 20 {
+						t.Errorf("%d dials of an address where nobody answers in 10 minutes", n)
+					}
+				})
+			})
+		}
+	}
+	// An address that begins to work is found.
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(2)
+		c.at["seed.example:4327"] = "uuid-1"
+		c.hole["10.0.0.1:4327"] = true
+		w, _ := watch(t, c, fakeConfig("seed.example:4327"))
+		start(t, w)
+		c.do(func() { delete(c.hole, "10.0.0.1:4327") })
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if a := addressOf(w.Topology(), "i1"); a != "10.0.0.1:4327" {
+			t.Errorf("still dialled at %s", a)
+		}
+		if s := w.Stats(); len(s.Unreachable) != 0 {
+			t.Errorf("%q", s.Unreachable)
+		}
+	})
+}
+
 func TestNodeErrorUnwraps(t *testing.T) {
 	err := &NodeError{Node: "h:1", Err: errRefused}
 	if !errors.Is(err, errRefused) || err.Error() != "picodata: node h:1: connection refused" {
