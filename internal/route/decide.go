@@ -57,15 +57,17 @@ type candidate struct {
 // consider looks for the statement's key without looking at its values.
 func consider(in *Input) (c candidate) {
 	info, cfg := in.Info, in.View.cfg
-	insert := info.Class == sqltext.Insert
-	switch info.Class {
-	case sqltext.Insert:
-	case sqltext.Read, sqltext.Update, sqltext.Delete:
-		if cfg.Routing != options.RoutingKeys || info.Table == "" {
+	// Servers name the key of INSERTs only, and they read texts better than anybody.
+	insert := info.Class == sqltext.Insert || in.KeyKnown && in.Key.Routable
+	if !insert {
+		switch info.Class {
+		case sqltext.Read, sqltext.Update, sqltext.Delete:
+			if cfg.Routing != options.RoutingKeys || info.Table == "" {
+				return c
+			}
+		default:
 			return c
 		}
-	default:
-		return c
 	}
 	table, known := in.View.tables.table(info.Table)
 	switch {

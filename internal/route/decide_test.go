@@ -24,6 +24,8 @@ func TestInsertsByTheServersNotice(t *testing.T) {
 		meta("default", metadata.KeyParam{Index: 1, OID: 25}, metadata.KeyParam{Index: 0, OID: 20}), "leader i1 default_1 default/739")
 	check(t, "another tier", input(v, sql, int64(5), "a").meta("cold", one(20)), "leader i7 cold_1 cold/219")
 
+	check(t, "a text that only the server understands", input(v, "insert into t values ($1, E'x')", int64(1)).meta("default", one(20)), "leader i3 default_2 default/1934")
+
 	check(t, "unknown yet", input(v, sql, int64(1), "a"), "balance meta_miss")
 	check(t, "several rows", input(v, "insert into t values ($1, $2), ($3, $4)", int64(1), "a", int64(2), "b").meta("default"), "balance not_routable")
 	check(t, "a global table", input(v, sql, int64(1), "a").meta(""), "balance")
