@@ -14,9 +14,6 @@ import (
 	"github.com/picodata/go-picodata/picotest/internal/engine"
 )
 
-// maxAttempts failures in a row lock a user out, on the instance where they happened (auth_login_attempt_max).
-const maxAttempts = 4
-
 // attempts counts failed logins in a row, by user. Each instance counts for itself.
 type attempts struct {
 	mu     sync.Mutex
@@ -32,10 +29,11 @@ func (a *attempts) reset() {
 	clear(a.failed)
 }
 
-func (a *attempts) locked(user string) bool {
+// locked tells whether a user has failed max times in a row (auth_login_attempt_max).
+func (a *attempts) locked(user string, max int64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.failed[user] >= maxAttempts
+	return int64(a.failed[user]) >= max
 }
 
 func (a *attempts) note(user string, ok bool) {
@@ -88,7 +86,7 @@ func (s *session) authenticate() bool {
 		return false
 	}
 	if known {
-		locked := s.c.node.logins.locked(s.user)
+		locked := s.c.node.logins.locked(s.user, c.number("auth_login_attempt_max", 4))
 		s.c.node.logins.note(s.user, ok && !locked)
 		ok = ok && !locked && account.Login
 	}

@@ -36,7 +36,7 @@ type Config struct {
 	// SwitchWindow is how long a switchover leaves its replicaset read-only, before
 	// Scale. Default 50 ms; negative: until Switch.Finish.
 	SwitchWindow time.Duration
-	// StopWindow is how long a stopped instance lives on after it left, before Scale. Default 100 ms.
+	// StopWindow is how long a stopped instance lives on after it left, before Scale. Default 100 ms; negative: not at all.
 	StopWindow time.Duration
 	// StartWindow is how long a started instance accepts connections but no logins, before Scale. Default 1 s;
 	// negative: until Node.Online.

@@ -287,6 +287,23 @@ func TestLag(t *testing.T) {
 	}
 }
 
+// TestOfflineTimeout follows ALTER SYSTEM.
+func TestOfflineTimeout(t *testing.T) {
+	c, clock := sharded(t, picotest.Config{})
+	if err := c.Exec("alter system set governor_auto_offline_timeout = 2.5"); err != nil {
+		t.Fatal(err)
+	}
+	c.Node("i2").Kill()
+	clock.Advance(2400 * time.Millisecond)
+	if s := c.Node("i2").State(); s != "Online" {
+		t.Errorf("%s after 2.4 s", s)
+	}
+	clock.Advance(100 * time.Millisecond)
+	if s := c.Node("i2").State(); s != "Offline" {
+		t.Errorf("%s after 2.5 s", s)
+	}
+}
+
 // TestAllDead kills a whole replicaset: who comes back first leads it, with the rows.
 func TestAllDead(t *testing.T) {
 	c, clock := sharded(t, picotest.Config{})

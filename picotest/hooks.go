@@ -68,11 +68,12 @@ func ByUser(name string) Match { return func(s *Statement) bool { return s.User 
 // OfConn matches what comes over one connection of a node.
 func OfConn(id uint64) Match { return func(s *Statement) bool { return s.Conn == id } }
 
-// UserTables matches statements that aren't about the system tables or functions (_pico…, pico_…) and aren't
-// BEGIN, SET or the like: what a driver asks for its own sake is left alone.
+// UserTables matches statements that aren't about the system's tables, functions and version: what a driver asks
+// for its own sake is left alone.
 func UserTables() Match {
 	return func(s *Statement) bool {
-		return !strings.Contains(strings.ToLower(s.SQL), "pico_")
+		text := strings.ToLower(s.SQL)
+		return !strings.Contains(text, "pico_") && !strings.Contains(text, "version()")
 	}
 }
 

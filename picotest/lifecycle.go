@@ -88,8 +88,9 @@ func (n *Node) missLocked() {
 		return
 	}
 	n.offlineTimer.stopLocked()
-	n.offlineTimer = c.afterLocked(c.scaled(autoOfflineTimeout), func() {
-		n.leaveLocked(fmt.Sprintf("No successful RPC for %.3fs", autoOfflineTimeout.Seconds()))
+	timeout := c.seconds("governor_auto_offline_timeout", autoOfflineTimeout)
+	n.offlineTimer = c.afterLocked(c.scaled(timeout), func() {
+		n.leaveLocked(fmt.Sprintf("No successful RPC for %.3fs", timeout.Seconds()))
 	})
 }
 

@@ -2,7 +2,9 @@ package picotest
 
 import (
 	"fmt"
+	"strconv"
 	"sync"
+	"time"
 
 	"github.com/picodata/go-picodata/picotest/internal/engine"
 )
@@ -82,6 +84,23 @@ func (c *Cluster) number(name string, otherwise int64) int64 {
 		return int64(n)
 	}
 	return otherwise
+}
+
+// seconds reads a parameter of ALTER SYSTEM that is a number of seconds.
+func (c *Cluster) seconds(name string, otherwise time.Duration) time.Duration {
+	v, ok := c.eng.Setting(name, "")
+	if !ok {
+		return otherwise
+	}
+	text, err := engine.Encode(v, engine.OIDFloat8, 0)
+	if err != nil {
+		return otherwise
+	}
+	s, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || s <= 0 {
+		return otherwise
+	}
+	return time.Duration(s * float64(time.Second))
 }
 
 // keep stores a statement under its name.

@@ -9,7 +9,7 @@ import (
 )
 
 // builds are the full texts of the versions that can be named by their first two numbers:
-// for 25.6 and 26.2 those of the recorded clusters, else a published release.
+// for 25.6 and 26.2 those of the recorded clusters, else a release with a hash that is made up.
 var builds = map[string]string{
 	"25.2": "25.2.6-0-g5d0ac1b45",
 	"25.5": "25.5.8-0-gb9fcb6c1e",
