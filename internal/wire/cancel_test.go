@@ -8,6 +8,8 @@ import (
 	"net"
 	"runtime"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -354,4 +356,45 @@ func TestCloseRacesWithStatements(t *testing.T) {
 		<-closed
 		s.stop()
 	}
+}
+
+// The rest of an abandoned result has half a second to come, on a server that has stopped in
+// the middle of it.
+func TestAbandonedResultOfAFrozenServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, far := net.Pipe()
+		defer far.Close()
+		begin := frame('1', "") + frame('2', "") + frame('T', oneColumn) + frame('D', "\x00\x01\x00\x00\x00\x011")
+		go func() {
+			be := pgproto3.NewBackend(far, far)
+			be.ReceiveStartupMessage()
+			io.WriteString(far, frame('R', "\x00\x00\x00\x00")+idle)
+			for range 5 {
+				be.Receive()
+			}
+			io.WriteString(far, begin)
+			be.Receive() // the end
+		}()
+		cfg := newConfig()
+		cfg.Options.DialFunc = func(context.Context, string, string) (net.Conn, error) { return client, nil }
+		c, err := Dial(bg, cfg, Target{Address: "127.0.0.1:1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := c.Query(bg, "select $1", named(int64(1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := rows.Next(make([]driver.Value, 1)); err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		if err := rows.Close(); err != nil {
+			t.Fatalf("abandoning a result is no error: %v", err)
+		}
+		if took := time.Since(start); took != drainTime || c.Usable() {
+			t.Fatalf("after %v, usable %v", took, c.Usable())
+		}
+		synctest.Wait()
+	})
 }

@@ -102,8 +102,8 @@ func TestClusterInvalidatesStatements(t *testing.T) {
 	for i := range 3 {
 		mustExec(t, c, "insert into st (id, a) values ($1, $2)", i, i)
 	}
-	if c.stmts.named != 1 {
-		t.Fatalf("%d names", c.stmts.named)
+	if len(c.stmts.named) != 1 {
+		t.Fatalf("%d names", len(c.stmts.named))
 	}
 	mustExec(t, other, "alter table st add column b int")
 	mustExec(t, c, "insert into st (id, a) values ($1, $2)", 10, 10)
@@ -128,8 +128,8 @@ func TestClusterStorageFull(t *testing.T) {
 	for i := range 5 {
 		mustExec(t, c, fmt.Sprintf("insert into f (id, a) values ($1, %d + 100)", i), i+100)
 	}
-	if c.stmts.named != 0 {
-		t.Fatalf("%d names are left", c.stmts.named)
+	if len(c.stmts.named) != 0 {
+		t.Fatalf("%d names are left", len(c.stmts.named))
 	}
 }
 

@@ -45,8 +45,9 @@ type guard struct {
 	written  int64
 	answered bool
 	draining bool
-	drain    int64 // bytes that may still be read once draining
-	columns  int   // of the DataRows to come; -1 = no rows are allowed
+	drain    int64     // bytes that may still be read once draining
+	drainEnd time.Time // and until when; set at the first wait
+	columns  int       // of the DataRows to come; -1 = no rows are allowed
 	oids     []uint32
 	formats  []bool // of the last RowDescription: binary?
 	hold     bool   // lib/pq gets one row at a time, so that the next ones can be read past it
@@ -345,6 +346,9 @@ func (g *guard) fill(need int) error {
 		if g.drain <= 0 {
 			return g.fail(errDrained)
 		}
+		if g.drainEnd.IsZero() {
+			g.boundDrain()
+		}
 	}
 	n, err := g.nc.Read(g.buf[g.w:])
 	g.w += n
@@ -355,9 +359,34 @@ func (g *guard) fill(need int) error {
 		return nil // an error that came along comes again
 	}
 	if err != nil {
+		if g.draining && !time.Now().Before(g.drainEnd) {
+			err = errDrained
+		}
 		return g.fail(err)
 	}
 	return nil
+}
+
+// boundDrain gives the rest of an abandoned result a time to arrive. A context that ended
+// before keeps its say.
+func (g *guard) boundDrain() {
+	g.drainEnd = time.Now().Add(drainTime)
+	if g.nc.SetReadDeadline(g.drainEnd) == nil && g.owner.watch.fired.Load() {
+		_ = g.nc.SetReadDeadline(past)
+	}
+}
+
+// endDrain lifts the bound.
+func (g *guard) endDrain() {
+	g.draining = false
+	if !g.drainEnd.IsZero() {
+		g.drainEnd = time.Time{}
+		if g.err == nil {
+			if err := g.nc.SetReadDeadline(time.Time{}); err != nil {
+				g.fail(err)
+			}
+		}
+	}
 }
 
 // Write sends what lib/pq wrote, changed as the connection asked for.

@@ -40,7 +40,7 @@ func (c *Conn) adopt(s *stmt) {
 		return
 	}
 	s.st = st
-	c.stmts.named++
+	c.stmts.add(s)
 }
 
 // preparedLocally lets lib/pq prepare s with the guard as the server.
@@ -69,19 +69,17 @@ func (c *Conn) prepare(sql string) (err error) {
 	if err := checkText(sql); err != nil {
 		return err
 	}
-	s := c.stmts.use(sql, c.text)
-	if s == nil { // nowhere to keep it: ask for the server's opinion alone
+	if c.stmts.size <= 0 || len(sql) > maxNamed { // nowhere to keep it: ask for the server's opinion alone
 		_, err := c.describe(c.text(sql))
 		return err
 	}
-	s.uses--
-	if s.st != nil {
+	if c.stmts.lookup(sql) != nil {
 		return nil
 	}
 	c.makeRoom()
+	s := c.newStmt(sql)
 	err = c.prepareNow(s)
-	if err != nil && c.g.ready() && refused(err) == refusalFull && c.stmts.named > 0 {
-		c.shed()
+	if err != nil && c.forget(nil, err) {
 		err = c.prepareNow(s)
 	}
 	return err
@@ -99,36 +97,49 @@ func (c *Conn) prepareNow(s *stmt) error {
 	}
 	s.st, s.name, s.params = ps, strconv.Itoa(c.stmts.counter), st.NumInput()
 	s.oids = append([]uint32(nil), c.g.oids...)
-	c.stmts.named++
+	c.stmts.add(s)
 	return nil
 }
 
-// forget reacts to a server error of a statement that ran by name or was to get one. True:
-// the server refused the name and ran nothing, so the statement may run unnamed.
+// forget reacts to a server error of a statement that ran by name or was to get one; nil: of
+// one that ran without. True: the server refused the name, or had no room, and ran nothing,
+// and another try may fare better.
 func (c *Conn) forget(s *stmt, err error) bool {
 	if !c.g.ready() {
 		return false
 	}
-	switch refused(err) {
+	r := refused(err)
+	if r == refusalFull {
+		had := len(c.stmts.named) > 0 || s != nil
+		c.shed()
+		return had
+	}
+	if s == nil {
+		return r == refusalDuplicate // lib/pq has counted on already
+	}
+	switch r {
 	case refusalStale:
 		c.unname(s, true)
 	case refusalLost:
 		c.unname(s, false)
 	case refusalDuplicate:
-		// lib/pq counts names itself: let it count past this one.
-		c.g.desc = nil
-		if _, err := c.preparedLocally(s); err != nil {
-			c.g.fail(err)
-			return false
-		}
-	case refusalFull:
-		c.shed()
+		return c.passName()
 	default:
 		if outdated(err) {
 			c.unname(s, true)
 		}
 		return false
 	}
-	s.uses = 0
+	return true
+}
+
+// passName lets lib/pq count past a name that the server knows already.
+func (c *Conn) passName() bool {
+	c.g.desc = nil
+	s := &stmt{name: strconv.Itoa(c.stmts.counter + 1)}
+	if _, err := c.preparedLocally(s); err != nil {
+		c.g.fail(err)
+		return false
+	}
 	return true
 }

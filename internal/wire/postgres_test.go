@@ -141,8 +141,8 @@ func TestPostgresStalePlan(t *testing.T) {
 			t.Fatalf("%d columns", n)
 		}
 	}
-	if c.stmts.named != 1 {
-		t.Fatalf("%d named statements", c.stmts.named)
+	if len(c.stmts.named) != 1 {
+		t.Fatalf("%d named statements", len(c.stmts.named))
 	}
 	exec("alter table stale add column w int default 5")
 	for range 3 {

@@ -68,36 +68,27 @@ func (c *Conn) run(query bool, sql string, args []driver.NamedValue) (a answer, 
 	if len(args) > maxParamArgs {
 		return a, nil, callerError{fmt.Errorf("%d arguments: the protocol's limit is %d", len(args), maxParamArgs)}
 	}
-	s = c.stmts.use(sql, c.text)
-	if s == nil {
+	if s = c.stmts.lookup(sql); s != nil {
+		if len(args) != s.params {
+			return a, nil, callerError{fmt.Errorf("the statement has %d parameters, %d arguments were given", s.params, len(args))}
+		}
+		a, err = c.named(query, s, args)
+	} else if c.stmts.due(sql) {
+		s = c.newStmt(sql)
+		a, err = c.naming(query, s, args)
+	} else {
 		a, err = c.unnamed(query, c.text(sql), args)
+		if err == nil || !c.forget(nil, err) {
+			return a, nil, err
+		}
+	}
+	if err == nil {
+		return a, s, nil
+	}
+	if s != nil && !c.forget(s, err) {
 		return a, nil, err
 	}
-	switch {
-	case s.st != nil && len(args) != s.params:
-		return a, nil, callerError{fmt.Errorf("the statement has %d parameters, %d arguments were given", s.params, len(args))}
-	case s.st != nil:
-		a, err = c.named(query, s, args)
-		if err == nil {
-			return a, s, nil
-		}
-		if !c.forget(s, err) {
-			return a, nil, err
-		}
-	case c.stmts.due(s):
-		a, err = c.naming(query, s, args)
-		if err == nil {
-			return a, s, nil
-		}
-		if !c.forget(s, err) {
-			return a, nil, err
-		}
-	}
-	a, err = c.unnamed(query, s.text, args)
-	if err != nil && c.g.ready() && refused(err) == refusalFull && c.stmts.named > 0 {
-		c.shed()
-		a, err = c.unnamed(query, s.text, args)
-	}
+	a, err = c.unnamed(query, c.text(sql), args)
 	return a, nil, err
 }
 

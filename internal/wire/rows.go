@@ -6,11 +6,15 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"time"
 )
 
-// drainLimit is how much of an abandoned result is read to keep its connection. A new
-// connection costs a few milliseconds, which is what this much takes.
-const drainLimit = 1 << 20
+// What of an abandoned result is read to keep its connection. A new connection costs a few
+// milliseconds, about what this much takes.
+const (
+	drainLimit = 1 << 20 // bytes
+	drainTime  = 500 * time.Millisecond
+)
 
 // Rows is the result of a query. The connection is busy until Close.
 type Rows struct {
@@ -120,8 +124,8 @@ func (r *Rows) Close() error {
 	if r.err == nil {
 		c.g.draining, c.g.drain = true, drainLimit
 		err := r.drain()
-		c.g.draining = false
 		fired := c.watch.disarm()
+		c.g.endDrain()
 		switch {
 		case err == nil && fired:
 			c.revive()

@@ -2,142 +2,153 @@ package wire
 
 import (
 	"container/list"
+	"hash/maphash"
 	"strings"
 
 	"github.com/lib/pq"
 )
 
 const (
-	// maxTracked is the length of a text beyond which no use of it is counted: such texts
-	// carry their values inside and don't come back.
-	maxTracked = 16 << 10
+	// maxNamed is the length of a text beyond which it is never named: such texts carry
+	// their values inside and don't come back, and the server keeps what is named.
+	maxNamed = 32 << 10
 	// namingPause is how many statements run unnamed after the server had no room for a
 	// name. The storage is shared by all clients of an instance.
 	namingPause = 1000
+	// sightings is how many texts are counted before they are named; a power of two.
+	sightings = 256
 )
 
-// stmt is a text that this connection has run.
+// stmt is a text that the server knows by name on this connection, or is about to.
 type stmt struct {
-	sql  string // as the caller wrote it
-	text string // as it is sent
-	uses int
-
-	// Once named:
-	st     pqStmt
+	sql    string // as the caller writes it
+	text   string // as it was sent
+	st     pqStmt // nil while the execution that names it is under way
 	name   string
 	params int
-	oids   []uint32
+	oids   []uint32  // of the columns
 	reads  []decoder // of the columns; nil until the first execution by name
 }
 
-// stmtCache knows the texts of one connection: counted ones and, of them, named ones.
+// stmtCache knows the statements of one connection.
 type stmtCache struct {
 	size      int // named statements; 0 = none is ever named
 	threshold int // uses before a text is named
-	texts     map[string]*list.Element
+	named     map[string]*list.Element
 	order     list.List // of *stmt, most recently used first
-	last      *list.Element
-	named     int
+	last      *stmt     // used last, if it is still named
 	pause     int
 	counter   int // lib/pq's own: its next name is counter+1
+
+	// Texts that aren't named are known by their hash alone: a stream of texts that never
+	// come back costs no memory, and two texts with one hash only mean a name too early.
+	seed maphash.Seed
+	seen *[sightings]sighting
+}
+
+// sighting counts the uses of a text.
+type sighting struct {
+	hash uint64
+	uses int
 }
 
 func newStmtCache(size, threshold int) stmtCache {
-	return stmtCache{size: size, threshold: threshold}
+	c := stmtCache{size: size, threshold: threshold, seed: maphash.MakeSeed()}
+	if size > 0 {
+		c.named, c.seen = map[string]*list.Element{}, new([sightings]sighting)
+	}
+	return c
 }
 
-// tracked is how many texts are counted.
-func (c *stmtCache) tracked() int { return max(4*c.size, 64) }
-
-// use counts a use of sql. Nil: it isn't tracked.
-func (c *stmtCache) use(sql string, text func(string) string) *stmt {
-	if c.size <= 0 || len(sql) > maxTracked {
+// lookup gives the named statement of a text; nil if it has no name.
+func (c *stmtCache) lookup(sql string) *stmt {
+	if c.last != nil && c.last.sql == sql {
+		return c.last
+	}
+	e, ok := c.named[sql]
+	if !ok {
 		return nil
+	}
+	c.order.MoveToFront(e)
+	c.last = e.Value.(*stmt)
+	return c.last
+}
+
+// due counts a use of a text without a name and says whether this use should name it.
+func (c *stmtCache) due(sql string) bool {
+	if c.size <= 0 || len(sql) > maxNamed {
+		return false
 	}
 	if c.pause > 0 {
 		c.pause--
+		return false
 	}
-	if e := c.last; e != nil {
-		if s := e.Value.(*stmt); s.sql == sql {
-			s.uses++
-			return s
+	hash := maphash.String(c.seed, sql)
+	s := &c.seen[hash%sightings]
+	if s.hash != hash {
+		// The place is another text's, whose count falls until it is free.
+		if s.uses--; s.uses >= 0 {
+			return c.threshold == 0
 		}
+		s.hash, s.uses = hash, 0
 	}
-	if e, ok := c.texts[sql]; ok {
-		c.order.MoveToFront(e)
-		c.last = e
-		s := e.Value.(*stmt)
-		s.uses++
-		return s
+	s.uses++
+	if s.uses <= c.threshold {
+		return false
 	}
-	if c.texts == nil {
-		c.texts = make(map[string]*list.Element)
-	}
-	if c.order.Len() >= c.tracked() {
-		c.dropOldest(func(s *stmt) bool { return s.st == nil })
-	}
-	// The caller's string may be a slice of something large.
-	s := &stmt{sql: strings.Clone(sql), uses: 1}
-	if s.text = text(s.sql); len(s.text) == len(s.sql) {
-		s.text = s.sql
-	}
-	e := c.order.PushFront(s)
-	c.texts[s.sql] = e
-	c.last = e
-	return s
+	s.uses = 0
+	return true
 }
 
-// dropOldest forgets the least recently used text that match accepts.
-func (c *stmtCache) dropOldest(match func(*stmt) bool) *stmt {
-	for e := c.order.Back(); e != nil; e = e.Prev() {
-		s := e.Value.(*stmt)
-		if !match(s) {
-			continue
-		}
+// add makes s, which the server knows now, the most recently used.
+func (c *stmtCache) add(s *stmt) {
+	c.named[s.sql] = c.order.PushFront(s)
+	c.last = s
+}
+
+// remove forgets a named statement.
+func (c *stmtCache) remove(s *stmt) {
+	if c.last == s {
+		c.last = nil
+	}
+	if e, ok := c.named[s.sql]; ok {
 		c.order.Remove(e)
-		delete(c.texts, s.sql)
-		if c.last == e {
-			c.last = nil
-		}
-		return s
+		delete(c.named, s.sql)
 	}
-	return nil
-}
-
-// due says whether the next execution of s should name it.
-func (c *stmtCache) due(s *stmt) bool {
-	return s != nil && s.st == nil && s.uses > c.threshold && c.pause == 0
 }
 
 // makeRoom gives up the least recently used name if a new one would be too many.
 func (c *Conn) makeRoom() {
-	for c.stmts.named >= c.stmts.size {
-		s := c.stmts.dropOldest(func(s *stmt) bool { return s.st != nil })
-		if s == nil {
-			return
-		}
-		c.unname(s, true)
+	for len(c.stmts.named) >= c.stmts.size {
+		c.unname(c.stmts.order.Back().Value.(*stmt), true)
 	}
 }
 
-// unname makes s an unnamed statement again. onServer: the server still knows the name.
+// unname gives up a name. onServer: the server knows it still.
 func (c *Conn) unname(s *stmt, onServer bool) {
 	if s.st == nil {
 		return
 	}
+	c.stmts.remove(s)
 	if onServer {
 		c.g.closeLater(s.name)
 	}
-	s.st, s.name, s.oids, s.reads, s.uses = nil, "", nil, nil, 0
-	c.stmts.named--
 }
 
 // shed gives up all names: the server has no room for statements.
 func (c *Conn) shed() {
-	for e := c.stmts.order.Front(); e != nil; e = e.Next() {
-		c.unname(e.Value.(*stmt), true)
+	for len(c.stmts.named) > 0 {
+		c.unname(c.stmts.order.Back().Value.(*stmt), true)
 	}
 	c.stmts.pause = namingPause
+}
+
+// newStmt is a text that is about to be named. The caller's string may be a slice of
+// something large.
+func (c *Conn) newStmt(sql string) *stmt {
+	s := &stmt{sql: strings.Clone(sql)}
+	s.text = c.text(s.sql)
+	return s
 }
 
 // What a server error says about a statement's name. In all cases but none, the server has
