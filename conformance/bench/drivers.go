@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/lib/pq"
+
+	picodata "github.com/picodata/go-picodata"
 )
 
 // target is the server that everybody runs against.
@@ -27,9 +29,20 @@ type rival struct {
 }
 
 var rivals = []rival{
-	{"picodata", func(t target) (driver.Connector, error) { return newWireConnector(t), nil }},
+	{"picodata", openPicodata},
+	{"its wire alone", func(t target) (driver.Connector, error) { return newWireConnector(t), nil }},
 	{"pgx", openPgx},
 	{"lib/pq", openPQ},
+}
+
+// openPicodata opens the driver as a user would, for a server that isn't Picodata.
+func openPicodata(t target) (driver.Connector, error) {
+	cfg, err := picodata.ParseDSN(fmt.Sprintf("picodata://%s:%s@%s/%s?sslmode=disable&mode=bootstrap&topology=off&routing=off", t.user, t.password, t.address, t.database))
+	if err != nil {
+		return nil, err
+	}
+	cfg.DialFunc = t.dial
+	return picodata.NewConnector(cfg)
 }
 
 func openPgx(t target) (driver.Connector, error) {
