@@ -276,7 +276,18 @@ func FuzzAnalyze(f *testing.F) {
 				t.Fatalf("%q: %s, stripped %q: %s", s, a, stripped, b)
 			}
 		}
-		Normalize(s)
+		// No value is left.
+		n := Normalize(s)
+		l := lexer{s: n}
+		for {
+			tok := l.next()
+			if tok.kind == end {
+				break
+			}
+			if tok.kind != question && isValue(tok) {
+				t.Fatalf("%q: %q is left in %q", s, n[tok.start:tok.end], n)
+			}
+		}
 	})
 }
 
