@@ -219,29 +219,3 @@ func (c *Cluster) WaitConnections(ctx context.Context, node string, n int) error
 		}
 	}
 }
-
-// ConnInfo describes an open connection.
-type ConnInfo struct {
-	// ID counts a node's connections from 1.
-	ID uint64
-	// User is "" before the startup message.
-	User string
-	// Params are the startup parameters.
-	Params map[string]string
-	// LoggedIn tells that the login is over.
-	LoggedIn bool
-	// Remote is the client's address.
-	Remote   string
-	Counters Counters
-}
-
-// Conns returns the node's open connections, in order of their ids.
-func (n *Node) Conns() []ConnInfo {
-	var list []ConnInfo
-	for _, c := range n.connections() {
-		info := ConnInfo{ID: c.id, LoggedIn: c.loggedIn.Load(), Remote: c.socket.RemoteAddr().String(), Counters: c.counters.snapshot()}
-		info.User, info.Params = c.session.who()
-		list = append(list, info)
-	}
-	return list
-}

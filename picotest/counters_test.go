@@ -77,6 +77,9 @@ func TestCounters(t *testing.T) {
 	if err := c.WaitConnections(t.Context(), n.Name(), 0); err != nil {
 		t.Error(err)
 	}
+	if ended := n.ClosedConns(); len(ended) != 1 || ended[0].Open || ended[0].Counters.Statements != 1 || ended[0].Counters.Flights != 3 {
+		t.Errorf("ended connections: %+v", ended)
+	}
 	if k := n.Counters(); k.PreparedNow != 0 {
 		t.Errorf("%d prepared statements after the end", k.PreparedNow)
 	}

@@ -25,6 +25,7 @@ type door struct {
 	mode     doorMode
 	max      int // logins at once; negative: no limit
 	conns    map[*conn]struct{}
+	closed   []ConnInfo // ended ones, of which ClosedConns shows the newest
 	lastID   uint64
 }
 
@@ -146,8 +147,13 @@ func (d *door) put(l net.Listener) {
 
 // leave is called once per connection, at its end.
 func (n *Node) leave(c *conn) {
+	info := c.info(false)
 	n.door.mu.Lock()
 	delete(n.door.conns, c)
+	if len(n.door.closed) >= 2*maxClosed {
+		n.door.closed = append([]ConnInfo(nil), n.door.closed[maxClosed:]...)
+	}
+	n.door.closed = append(n.door.closed, info)
 	n.door.mu.Unlock()
 	n.counters.closed(c)
 }
