@@ -29,14 +29,15 @@ func (v Version) AtLeast(major, minor int) bool {
 	return v.Major > major || v.Major == major && v.Minor >= minor
 }
 
-// Live is the state of the cluster as an instance sees it. Implementations must be safe for concurrent use; the engine
-// calls them while it holds its lock, so they must not call the engine back.
+// Live is the state of the cluster as an instance sees it. Implementations must be safe for concurrent use.
 type Live interface {
 	// System returns the immutable state that the named instance sees now. Two calls may return the same pointer; the engine
-	// keeps system tables ready for use as long as the pointer stays the same.
+	// keeps system tables ready for use as long as the pointer stays the same. It is called while the engine holds its lock
+	// and must not call the engine back.
 	System(instance string) *System
 	// Update is asked when a user's DML changes rows of a system table the cluster itself owns (a switchover is
-	// UPDATE _pico_replicaset SET target_master_name = …). key is the primary key, set the new values by column.
+	// UPDATE _pico_replicaset SET target_master_name = …). key is the primary key, set the new values by column, nil for
+	// DELETE. It is called without the engine's lock.
 	Update(instance, table string, key []Value, set map[string]Value) *Error
 }
 

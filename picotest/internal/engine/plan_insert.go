@@ -288,6 +288,13 @@ func (p *insertPlan) run(s *Stmt, r *runState, args []Value, v View) (*Result, *
 	if err != nil {
 		return nil, err
 	}
+	o, err := s.resolveOptions(args)
+	if err != nil {
+		return nil, err
+	}
+	if !p.table.global && o.MotionRowMax > 0 && int64(len(vals)) > o.MotionRowMax {
+		return nil, refuse("Exceeded maximum number of rows (%d) in virtual table: %d", o.MotionRowMax, len(vals))
+	}
 	rows := make([]newRow, len(vals))
 	for i := range vals {
 		if rows[i], err = p.table.place(s, r, p.targets, vals[i]); err != nil {

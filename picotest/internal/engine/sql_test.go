@@ -64,6 +64,22 @@ func TestQueries(t *testing.T) {
 	}
 }
 
+func TestLimits(t *testing.T) {
+	b := newBench(t, "26.2")
+	b.run("create table p (k int primary key)")
+	b.want("! XX000 sbroad: Exceeded maximum number of rows (2) in virtual table: 3", "insert into p values (1), (2), (3) option (sql_motion_row_max = 2)")
+	b.want("INSERT 0 3", "insert into p values (1), (2), (3) option (sql_motion_row_max = 0)")
+	b.want("! XX000 sbroad: Query 1 from EXPLAIN (RAW): Exceeded maximum number of rows (2) in virtual table: 3", "select k from p option (sql_motion_row_max = 2)")
+	b.want("3; SELECT 1", "select count(*) from p option (sql_motion_row_max = 2)")
+	b.want("! XX000 sbroad: Query 1 from EXPLAIN (RAW): Reached a limit on max executed vdbe opcodes. Limit: 3", "select name from _pico_instance option (sql_vdbe_opcode_max = 3)")
+	b.want("5; SELECT 1", "select count(*) from _pico_instance option (sql_vdbe_opcode_max = 0)")
+	three := int64(3)
+	b.sess.OpcodeMax = &three
+	b.want("! XX000 sbroad: Query 1 from EXPLAIN (RAW): Reached a limit on max executed vdbe opcodes. Limit: 3", "select k from p where k = 1")
+	b.want("ALTER SYSTEM", "alter system set sql_vdbe_opcode_max = 2")
+	b.want("1; SELECT 1", "select k from p where k = 1 option (sql_vdbe_opcode_max = 1000)")
+}
+
 func TestParameterInference(t *testing.T) {
 	b := newBench(t, "26.2")
 	b.run("create table p (k int primary key, n decimal, s text, u uuid, ts datetime, f double, b bool)")
