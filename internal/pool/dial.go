@@ -37,6 +37,7 @@ func (g *Gate) reserve(n *node) {
 // trim gives back the slots of dials that haven't begun and that nobody waits for any more.
 func (g *Gate) trim(n *node) {
 	need := max(g.opt.MinIdleConnsPerInstance-len(n.idle), 0)
+	need = max(need, n.fed)
 	if n.ejected {
 		need = max(need, 1) // its probe
 	}
@@ -51,6 +52,7 @@ func (g *Gate) trim(n *node) {
 func (g *Gate) unqueue(n *node) {
 	drop := n.dialing - n.active
 	n.dialing = n.active
+	n.fed = 0
 	g.addTotal(-drop)
 	g.refresh(n)
 }
@@ -113,6 +115,7 @@ func (g *Gate) dial(op *dialOp, spec NodeSpec) {
 	wasStalled := n.stalled()
 	n.active--
 	n.dialing--
+	n.fed = max(n.fed-1, 0)
 	if op.slow {
 		n.slow--
 	} else {
@@ -250,11 +253,16 @@ func (g *Gate) again(w *waiter) {
 	}
 }
 
-// failAssigned ends all that wait for a dial, with the error of a refused login.
+// failAssigned ends all that wait for a dial, with the error of a refused login, and drops the dials that
+// haven't begun.
 func (g *Gate) failAssigned() {
 	for _, n := range g.nodes {
 		for n.assigned.head != nil {
 			g.fail(n.assigned.head, g.login.err)
+		}
+		g.unqueue(n)
+		if n.ejected && n.active == 0 {
+			g.probeLater(n)
 		}
 	}
 }
@@ -287,7 +295,14 @@ func (g *Gate) failure(n *node, kind balancer.Evidence) {
 func (g *Gate) probe(n *node) {
 	g.mu.Lock()
 	defer g.unlock()
-	if g.closed || n.leaving || !n.ejected || !n.health.Probe(g.at(g.now())) {
+	if g.closed || n.leaving || !n.ejected {
+		return
+	}
+	if g.login.blocked(g) != nil {
+		g.probeLater(n)
+		return
+	}
+	if !n.health.Probe(g.at(g.now())) {
 		return
 	}
 	if n.dialing > 0 || g.canReserve(n) {
@@ -299,10 +314,16 @@ func (g *Gate) probe(n *node) {
 		return
 	}
 	// No slot is free: make one if that is possible, and come back.
-	n.health.Abandon()
 	if g.max > 0 && g.total >= g.max {
 		g.stealFor(n)
 	}
+	g.probeLater(n)
+}
+
+// probeLater puts a probe off that can't be made now.
+func (g *Gate) probeLater(n *node) {
+	n.health.Abandon()
+	stop(&n.probeTimer)
 	n.probeTimer = g.clock.AfterFunc(staggerDelay, func() { g.probe(n) })
 }
 

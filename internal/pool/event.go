@@ -20,7 +20,7 @@ const (
 	ConnOpened
 	ConnClosed     // Reason says why
 	AllEjected     // On: no node of the set is healthy, so ejected ones are used; off: that is over
-	OverflowBegan  // Reason says why the first lease in a second went to a node of weight 0
+	OverflowBegan  // a node of weight 0 was leased, the first time in a second; Reason says why
 	CapRaised      // max_conns is less than the number of nodes; Max is in force
 	BalancerFailed // a user's strategy misbehaved; Reason says how. The first candidate was used
 	eventKinds

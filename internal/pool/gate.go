@@ -145,35 +145,36 @@ type Gate struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 
-	mu        sync.Mutex
-	nodes     map[string]*node // those of the set, by ID
-	leaving   map[*node]struct{}
-	slots     []*node // by Candidate.Index
-	freeSlots []int
-	classes   map[classKey]*class
-	all       *class // of the zero Request
-	applied   bool   // Apply was called: later joiners start slowly
-	seq       uint64 // of the last waiter
-	waiters   int    // all of them
-	waiting   int    // those without a node
-	queues    []*class
-	max       int // cap of the cluster; 0 = none
-	total     int // connections that count toward it
-	share     shares
-	panicking bool    // AllEjected was reported
-	due       bool    // something was freed: waiters may be placed
-	cold      []*node // their minimum of idle connections is to be seen to
-	retireAt  int64   // before it, no further connection ends for its age
-	fast      int     // dials under way that aren't slow
-	startable []*node
-	login     login
-	closed    bool
-	tasks     int // goroutines of the gate
-	quiet     chan struct{}
-	closes    []*physical
-	events    []Event
-	telling   bool
-	force     options.Timer
+	mu         sync.Mutex
+	nodes      map[string]*node // those of the set, by ID
+	leaving    map[*node]struct{}
+	slots      []*node // by Candidate.Index
+	freeSlots  []int
+	classes    map[classKey]*class
+	all        *class // of the zero Request
+	applied    bool   // Apply was called: later joiners start slowly
+	seq        uint64 // of the last waiter
+	waiters    int    // all of them
+	waiting    int    // those without a node
+	queues     []*class
+	max        int // cap of the cluster; 0 = none
+	total      int // connections that count toward it
+	share      shares
+	panicking  bool    // AllEjected was reported
+	due        bool    // something was freed: waiters may be placed
+	cold       []*node // their minimum of idle connections is to be seen to
+	overflowAt int64   // the last lease of a node of weight 0
+	retireAt   int64   // before it, no further connection ends for its age
+	fast       int     // dials under way that aren't slow
+	startable  []*node
+	login      login
+	closed     bool
+	tasks      int // goroutines of the gate
+	quiet      chan struct{}
+	closes     []*physical
+	events     []Event
+	telling    bool
+	force      options.Timer
 
 	list    atomic.Pointer[[]*node] // for Stats
 	stats   gateCounters
@@ -251,7 +252,7 @@ func (g *Gate) Lease(ctx context.Context, req Request) (Lease, error) {
 		pc := n.popIdle()
 		lease := g.lend(pc, now)
 		n.count.leases.Add(1)
-		g.countOverflow(c, l, nil)
+		g.countOverflow(c, l, nil, n.info, now)
 		look := now-pc.idleSince > int64(aliveAfter) || n.suspectAt > 0 && pc.idleSince <= n.suspectAt
 		g.refresh(n)
 		g.migrate()

@@ -138,7 +138,8 @@ func (g *Gate) over(pc *physical, now int64) (closeReason, bool) {
 	switch {
 	case pc.expires > 0 && now >= pc.expires:
 		return closedLifetime, g.replace(pc, now)
-	case g.giveWay(n):
+	case g.mayMove() && n.total()+1 > n.share:
+		g.giveWay(pc)
 		return closedRebalance, true
 	}
 	return 0, false

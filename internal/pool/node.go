@@ -26,6 +26,7 @@ type node struct {
 	inUse    []*physical
 	dialing  int // slots taken for dials, those not started included
 	active   int // dials under way
+	fed      int // slots given by richer nodes, whose dials aren't over
 	slow     int // those of them that have taken long
 	closing  int
 	cold     bool  // in Gate.cold

@@ -95,9 +95,11 @@ func (g *Gate) mayMove() bool {
 	return g.max > 0 && g.share.poor > 0 && g.total >= g.max && g.share.moving < min(max(1, g.max/10), g.share.poor)
 }
 
-// giveWay tells whether a connection that comes back to a node gives way to a poorer node. The connection
-// is in none of the node's lists now.
-func (g *Gate) giveWay(n *node) bool { return g.mayMove() && n.total()+1 > n.share }
+// giveWay marks a connection that is about to be closed: its slot goes to a poor node.
+func (g *Gate) giveWay(pc *physical) {
+	pc.heir = heirPoor
+	g.share.moving++
+}
 
 // migrate closes an idle connection of the richest node for the sake of a poor one.
 func (g *Gate) migrate() {
@@ -110,8 +112,7 @@ func (g *Gate) migrate() {
 	}
 	g.share.nextMove = now + int64(moveGap)
 	if pc := g.takeRichest(nil, true); pc != nil {
-		pc.heir = heirPoor
-		g.share.moving++
+		g.giveWay(pc)
 		g.startClose(pc, closedRebalance)
 		g.refresh(pc.node)
 	}
@@ -131,6 +132,7 @@ func (g *Gate) feedPoor() {
 	if poorest == nil || g.login.blocked(g) != nil {
 		return
 	}
+	poorest.fed++
 	g.reserve(poorest)
 	g.startDials(poorest)
 	g.refresh(poorest)

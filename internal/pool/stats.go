@@ -194,16 +194,20 @@ func (c *nodeCounters) snapshot() NodeStats {
 }
 
 // countOverflow counts a lease below the first level of its class, and why it came to that.
-func (g *Gate) countOverflow(c *class, l *level, tried []*node) {
+func (g *Gate) countOverflow(c *class, l *level, tried []*node, info *NodeInfo, now int64) {
 	if l == nil || l.rank == 0 && !l.overflow {
 		return
 	}
 	if l.overflow {
+		why := overflowUnavailable
 		if c.livingExcept(tried) > 0 {
-			g.stats.overflow[overflowSaturated].Add(1)
-		} else {
-			g.stats.overflow[overflowUnavailable].Add(1)
+			why = overflowSaturated
 		}
+		g.stats.overflow[why].Add(1)
+		if g.cfg.OnEvent != nil && now-g.overflowAt > int64(time.Second) {
+			g.event(Event{Kind: OverflowBegan, Node: info, Reason: overflowNames[why]})
+		}
+		g.overflowAt = now
 		return
 	}
 	if first := c.levels[0]; l.priority < first.priority {

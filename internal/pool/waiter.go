@@ -222,7 +222,7 @@ func (g *Gate) deliver(w *waiter, pc *physical, now int64) {
 	g.stats.waits.Add(1)
 	g.stats.waitTime.Add(now - w.since)
 	pc.node.count.leases.Add(1)
-	g.countOverflow(w.class, levelIn(w.class, pc.node), w.tried)
+	g.countOverflow(w.class, levelIn(w.class, pc.node), w.tried, pc.node.info, now)
 	w.lease = g.lend(pc, now)
 	w.over = true
 	close(w.ready)

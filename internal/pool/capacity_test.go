@@ -1,0 +1,575 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/picodata/go-picodata/options"
+)
+
+// lifo-idle-skew: connections that lie idle on one node don't draw the statements there.
+func TestNoSkewByIdleConnections(t *testing.T) {
+	for _, workers := range []int{1, 2, 4, 8} {
+		t.Run(fmt.Sprint(workers), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newNet("A", "B", "C")
+				g := testGate(t, f, nil, spec("A", 10, 0), spec("B", 10, 0), spec("C", 10, 0))
+				releaseAll(holdAll(t, g, 9))
+				for _, n := range f.nodes {
+					n.served = 0
+				}
+				run(t, g, workers, 1200, Request{}, time.Millisecond)
+				for name, n := range f.nodes {
+					if s := n.get(servedOf); s < 396 || s > 404 {
+						t.Errorf("%s served %d of 1200", name, s)
+					}
+					if d := n.get(dialsOf); d > 3+workers {
+						t.Errorf("%s was dialled %d times", name, d)
+					}
+				}
+				quiesce(t, g, f)
+			})
+		})
+	}
+}
+
+// Statements on a busy node don't hold up others: least_busy leaves it alone (NS7).
+func TestLeastBusyAvoidsHeldNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newNet()
+		o := options.New()
+		o.BalanceStrategy = options.LeastBusy
+		var specs []NodeSpec
+		for i := range 5 {
+			specs = append(specs, spec(fmt.Sprintf("n%d", i), 10, 0))
+		}
+		g := testGate(t, f, o, specs...)
+		var held []Lease
+		for range 10 {
+			held = append(held, mustLease(t, g, Request{Node: "n0", Strict: true}), mustLease(t, g, Request{Node: "n3", Strict: true}))
+		}
+		run(t, g, 4, 1000, Request{}, time.Millisecond)
+		if on := f.node("n0").get(servedOf) + f.node("n3").get(servedOf); on > 20 {
+			t.Errorf("%d of 1000 went to the nodes that hold ten slow statements each", on)
+		}
+		releaseAll(held)
+		quiesce(t, g, f)
+	})
+}
+
+// slowClose makes closing take its time, so that a cap that forgets closing connections is exceeded.
+type slowClose struct {
+	*fakeConn
+	d time.Duration
+}
+
+func (c slowClose) Close() error {
+	time.Sleep(c.d)
+	return c.fakeConn.Close()
+}
+
+// cap-exceeded-by-idle: idle, busy, dialling and closing connections all count, whatever goes on.
+func TestCapHoldsAtEveryMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seed := rand.Uint64()
+		t.Logf("seed %d", seed)
+		f := newNet()
+		f.delay = 3 * time.Millisecond
+		o := options.New()
+		o.MaxConnLifetime = time.Second
+		o.MaxConnIdleTime = 20 * time.Millisecond
+		o.DrainTimeout = 50 * time.Millisecond
+		g := New(Config{Options: o, Classify: classify, Dial: func(ctx context.Context, n NodeSpec) (Conn, error) {
+			c, err := f.dial(ctx, n)
+			if err != nil {
+				return nil, err
+			}
+			return slowClose{c.(*fakeConn), 7 * time.Millisecond}, nil
+		}})
+		all := []NodeSpec{spec("n0", 10, 5), spec("n1", 10, 5), spec("n2", 10, 5), spec("n3", 0, 5)}
+		g.Apply(all)
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		callers := 500
+		if testing.Short() {
+			callers = 100
+		}
+		var wg sync.WaitGroup
+		for i := range callers {
+			rnd := rand.New(rand.NewPCG(seed, uint64(i)))
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					short, done := context.WithTimeout(ctx, time.Duration(1+rnd.IntN(200))*time.Millisecond)
+					l, err := g.Lease(short, Request{})
+					if err == nil {
+						time.Sleep(time.Duration(rnd.IntN(20)) * time.Millisecond)
+						switch rnd.IntN(20) {
+						case 0:
+							l.Discard(Given) // as a statement cache that doesn't match would
+						case 1:
+							c := l.Conn().(slowClose)
+							f.mu.Lock()
+							c.broken = true
+							f.mu.Unlock()
+							l.Release()
+						default:
+							l.Release()
+						}
+					}
+					done()
+				}
+			})
+		}
+		wg.Go(func() {
+			rnd := rand.New(rand.NewPCG(seed, 1<<20))
+			for ctx.Err() == nil {
+				time.Sleep(time.Duration(rnd.IntN(300)) * time.Millisecond)
+				g.Apply(all[rnd.IntN(2) : 2+rnd.IntN(3)])
+				if err := g.check(); err != nil {
+					t.Errorf("law broken: %v", err)
+				}
+			}
+		})
+		wg.Wait()
+		for name, n := range f.nodes {
+			if most := n.get(mostOf); most > 5 {
+				t.Errorf("%s had %d connections, its cap is 5", name, most)
+			}
+		}
+		time.Sleep(time.Second)
+		if s := g.Stats().Total; s.InUse+s.Dialing+s.Draining+s.Waiters != 0 {
+			t.Errorf("afterwards: %+v", s)
+		}
+		mustHold(t, g)
+		_ = g.Close()
+		synctest.Wait()
+	})
+}
+
+// max_conns bounds the cluster, and who has no idle connection takes one from the richest node that has.
+func TestClusterCapStealsIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newNet("A", "B")
+		o := options.New()
+		o.MaxConns = 6
+		o.AcquireTimeout = time.Second
+		g := testGate(t, f, o, spec("A", 10, 0), spec("B", 10, 0))
+		var held []Lease
+		for range 6 {
+			held = append(held, mustLease(t, g, Request{Node: "A", Strict: true}))
+		}
+		mustHold(t, g)
+		var timeout *AcquireTimeoutError
+		_, err := g.Lease(context.Background(), Request{Node: "B", Strict: true})
+		if !errors.As(err, &timeout) || timeout.Max != 6 || timeout.Open != 6 {
+			t.Fatalf("all six are in use, and: %v", err)
+		}
+		held[0].Release()
+		held[1].Release()
+		l := mustLease(t, g, Request{Node: "B", Strict: true})
+		if a, b := f.node("A").get(openOf), f.node("B").get(openOf); a != 5 || b != 1 {
+			t.Errorf("A %d, B %d; want 5 and 1", a, b)
+		}
+		l.Release()
+		releaseAll(held[2:])
+		mustHold(t, g)
+		quiesce(t, g, f)
+	})
+}
+
+// When a node joins, the rich give way to it, idle or busy, and the cap holds all the time.
+func TestClusterCapSharesAnew(t *testing.T) {
+	for _, busy := range []bool{false, true} {
+		t.Run(fmt.Sprintf("busy=%v", busy), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newNet()
+				f.delay = time.Millisecond
+				o := options.New()
+				o.MaxConns = 12
+				specs := []NodeSpec{spec("A", 10, 0), spec("B", 10, 0), spec("C", 10, 0)}
+				g := testGate(t, f, o, specs[:2]...)
+				workers := 4
+				if busy {
+					workers = 30
+				}
+				releaseAll(holdAll(t, g, 12))
+				stop := make(chan struct{})
+				var wg sync.WaitGroup
+				for range workers {
+					wg.Go(func() {
+						for {
+							select {
+							case <-stop:
+								return
+							default:
+							}
+							l, err := g.Lease(context.Background(), Request{})
+							if err != nil {
+								t.Errorf("lease: %v", err)
+								return
+							}
+							serve(l)
+							time.Sleep(5 * time.Millisecond)
+							l.Release()
+						}
+					})
+				}
+				time.Sleep(100 * time.Millisecond)
+				g.Apply(specs)
+				for range 300 {
+					time.Sleep(10 * time.Millisecond)
+					mustHold(t, g)
+				}
+				close(stop)
+				wg.Wait()
+				total := 0
+				for name, n := range f.nodes {
+					open := n.get(openOf)
+					total += open
+					if open < 3 || open > 5 {
+						t.Errorf("%s has %d connections, its share is 4; %d in all", name, open, g.total)
+					}
+				}
+				if total > 12 {
+					t.Errorf("%d connections, max_conns is 12", total)
+				}
+				if s := g.Stats().Total; s.ClosedBy["rebalance"] > 6 {
+					t.Errorf("%d connections moved, 4 were needed", s.ClosedBy["rebalance"])
+				}
+				quiesce(t, g, f)
+			})
+		})
+	}
+}
+
+// max_conns below the number of nodes means one each, said once.
+func TestClusterCapBelowNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newNet()
+		o := options.New()
+		o.MaxConns = 2
+		var specs []NodeSpec
+		for i := range 5 {
+			specs = append(specs, spec(fmt.Sprintf("n%d", i), 10, 0))
+		}
+		raised := 0
+		g := New(Config{Dial: f.dial, Options: o, OnEvent: func(e Event) {
+			if e.Kind == CapRaised {
+				raised++
+				if e.Max != 5 {
+					t.Errorf("raised to %d, want 5", e.Max)
+				}
+			}
+		}})
+		g.Apply(specs)
+		g.Apply(specs)
+		leases := holdAll(t, g, 5)
+		for name, n := range f.nodes {
+			if open := n.get(openOf); open != 1 {
+				t.Errorf("%s has %d connections, want 1", name, open)
+			}
+		}
+		if raised != 1 || g.Stats().Total.Max != 5 {
+			t.Errorf("said %d times, cap %d", raised, g.Stats().Total.Max)
+		}
+		releaseAll(leases)
+		mustHold(t, g)
+		quiesce(t, g, f)
+	})
+}
+
+// pool-self-deadlock: callers without a deadline get a typed error that says who holds what; when rows are
+// closed everything goes on in order.
+func TestSelfDeadlockIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newNet("A")
+		o := options.New()
+		o.AcquireTimeout = 3 * time.Second
+		g := testGate(t, f, o, spec("A", 10, 2))
+		held := holdAll(t, g, 2)
+		time.Sleep(time.Second)
+		begun := time.Now()
+		for _, err := range errsOf(g, 2, Request{}) {
+			var timeout *AcquireTimeoutError
+			if !errors.As(err, &timeout) || !timeout.Timeout() {
+				t.Fatalf("got %v", err)
+			}
+			n := timeout.Nodes[0]
+			if timeout.Waited != 3*time.Second || len(timeout.Nodes) != 1 || n.Busy != 2 || n.Idle != 0 || n.Max != 2 || n.Longest != 4*time.Second {
+				t.Errorf("%+v", timeout)
+			}
+			for _, want := range []string{"acquire_timeout 3s", "A: 2 busy, 0 idle", "cap 2", "oldest lease 4s"} {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q is missing in %q", want, err)
+				}
+			}
+		}
+		if d := time.Since(begun); d != 3*time.Second {
+			t.Errorf("reported after %v", d)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		defer cancel()
+		if _, err := g.Lease(ctx, Request{}); err != context.DeadlineExceeded {
+			t.Errorf("a caller with a deadline got %v", err)
+		}
+		if s := g.Stats(); s.Timeouts != 2 {
+			t.Errorf("%d timeouts counted, want 2", s.Timeouts)
+		}
+		order := make(chan int, 4)
+		var wg sync.WaitGroup
+		for i := range 4 {
+			wg.Go(func() {
+				l, err := g.Lease(context.Background(), Request{})
+				if err != nil {
+					t.Errorf("waiter %d: %v", i, err)
+				}
+				order <- i
+				time.Sleep(time.Millisecond)
+				l.Release()
+			})
+			synctest.Wait()
+		}
+		releaseAll(held)
+		wg.Wait()
+		for i := range 4 {
+			if got := <-order; got/2 != i/2 {
+				t.Errorf("waiter %d came in place %d", got, i)
+			}
+		}
+		if s := g.Stats(); s.Waits < 4 || s.WaitTime <= 0 {
+			t.Errorf("waits %d, time %v", s.Waits, s.WaitTime)
+		}
+		mustHold(t, g)
+		quiesce(t, g, f)
+	})
+}
+
+// Waiters with filters: a freed connection goes to the oldest that may use it, not to the oldest.
+func TestFilteredWaiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newNet("A", "B")
+		g := testGate(t, f, nil, spec("A", 10, 1), spec("B", 10, 1))
+		a := mustLease(t, g, Request{Node: "A", Strict: true})
+		b := mustLease(t, g, Request{Node: "B", Strict: true})
+		got := make(chan string, 3)
+		for _, who := range []struct {
+			name string
+			req  Request
+		}{{"wants A", Request{Node: "A", Strict: true}}, {"wants any", Request{}}, {"wants B", Request{Node: "B", Strict: true}}} {
+			go func() {
+				l, err := g.Lease(context.Background(), who.req)
+				if err != nil {
+					t.Errorf("%s: %v", who.name, err)
+					return
+				}
+				got <- who.name + " on " + l.Node().Name
+				l.Release()
+			}()
+			synctest.Wait()
+		}
+		b.Release()
+		for _, want := range []string{"wants any on B", "wants B on B"} {
+			if s := <-got; s != want {
+				t.Errorf("%s, want %s", s, want)
+			}
+		}
+		a.Release()
+		if s := <-got; s != "wants A on A" {
+			t.Errorf("%s, want A's waiter on A", s)
+		}
+		mustHold(t, g)
+		quiesce(t, g, f)
+	})
+}
+
+// A preference is waited for as long as the request says, then any node does.
+func TestPreferenceWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newNet("A", "B")
+		g := testGate(t, f, nil, spec("A", 10, 1), spec("B", 10, 0))
+		a := mustLease(t, g, Request{Node: "A", Strict: true})
+		for _, wait := range []time.Duration{0, 500 * time.Millisecond} {
+			begun := time.Now()
+			l := mustLease(t, g, Request{Node: "A", Wait: wait})
+			if l.Node().Name != "B" || time.Since(begun) != wait {
+				t.Errorf("wait %v: %s after %v", wait, l.Node().Name, time.Since(begun))
+			}
+			l.Release()
+		}
+		time.AfterFunc(100*time.Millisecond, a.Release)
+		begun := time.Now()
+		l := mustLease(t, g, Request{Node: "A", Wait: 500 * time.Millisecond})
+		if l.Node().Name != "A" || time.Since(begun) != 100*time.Millisecond {
+			t.Errorf("%s after %v; want A when it is free", l.Node().Name, time.Since(begun))
+		}
+		l.Release()
+		mustHold(t, g)
+		quiesce(t, g, f)
+	})
+}
+
+// Without a node of the role asked for: at once if that is certain, else after acquire_timeout.
+func TestNoNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newNet("A", "B")
+		o := options.New()
+		o.AcquireTimeout = 2 * time.Second
+		fresh := true
+		g := New(Config{Dial: f.dial, Options: o, Fresh: func() bool { return fresh }})
+		out := spec("C", 10, 0)
+		out.Eligible = false
+		b := spec("B", 10, 0)
+		g.Apply([]NodeSpec{spec("A", 10, 0), b, out})
+		ask := func(want time.Duration, req Request) *NoNodeError {
+			t.Helper()
+			begun := time.Now()
+			_, err := g.Lease(context.Background(), req)
+			var none *NoNodeError
+			if !errors.As(err, &none) || time.Since(begun) != want {
+				t.Fatalf("got %v after %v, want a NoNodeError after %v", err, time.Since(begun), want)
+			}
+			return none
+		}
+		replica := Request{Role: options.RoleReplica, Strict: true}
+		if e := ask(0, replica); e.Nodes != 3 || e.Ineligible != 1 || e.Unmatched != 2 || !strings.Contains(e.Error(), "no node for role replica: 3 nodes known: 1 excluded by instance_role") {
+			t.Errorf("%+v: %v", e, e)
+		}
+		fresh = false
+		ask(2*time.Second, replica)
+		fresh = true
+		// The replicaset is switching: its leader will be known soon.
+		b.Role = 0
+		g.Apply([]NodeSpec{spec("A", 10, 0), b, out})
+		leader := Request{Replicaset: "rs-B", Role: options.RoleLeader, Strict: true}
+		if e := ask(2*time.Second, leader); e.Roleless != 1 || e.Waited != 2*time.Second {
+			t.Errorf("%+v", e)
+		}
+		time.AfterFunc(time.Second, func() { g.Apply([]NodeSpec{spec("A", 10, 0), spec("B", 10, 0), out}) })
+		begun := time.Now()
+		l := mustLease(t, g, leader)
+		if l.Node().Name != "B" || time.Since(begun) != time.Second {
+			t.Errorf("%s after %v", l.Node().Name, time.Since(begun))
+		}
+		l.Release()
+		if e := ask(0, Request{Node: "C", Strict: true}); e.Ineligible != 1 {
+			t.Errorf("%+v", e)
+		}
+		mustHold(t, g)
+		quiesce(t, g, f)
+	})
+}
+
+// Before the first Apply callers wait for the nodes.
+func TestLeaseBeforeTheFirstApply(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newNet("A")
+		g := New(Config{Dial: f.dial, Options: options.New()})
+		time.AfterFunc(time.Second, func() { g.Apply([]NodeSpec{spec("A", 10, 0)}) })
+		begun := time.Now()
+		mustLease(t, g, Request{}).Release()
+		if time.Since(begun) != time.Second {
+			t.Errorf("after %v", time.Since(begun))
+		}
+		quiesce(t, g, f)
+	})
+}
+
+// A retry prefers a node that wasn't tried, and takes that one if there is no other.
+func TestAvoid(t *testing.T) {
+	for _, strategy := range []options.BalanceStrategy{options.RoundRobin, options.LeastBusy} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newNet("A", "B")
+			o := options.New()
+			o.BalanceStrategy = strategy
+			g := testGate(t, f, o, spec("A", 1000, 0), spec("B", 1, 0))
+			for range 50 {
+				l := mustLease(t, g, Request{Avoid: [4]string{"A"}})
+				if l.Node().Name != "B" {
+					t.Fatalf("%v: got %s", strategy, l.Node().Name)
+				}
+				l.Release()
+			}
+			mustLease(t, g, Request{Avoid: [4]string{"A", "B"}}).Release()
+			mustHold(t, g)
+			quiesce(t, g, f)
+		})
+	}
+}
+
+// prefer_zones: the near ones first, the far ones when those can't.
+func TestPreferZones(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newNet("A", "B")
+		o := options.New()
+		o.PreferZones = []string{"DC=m1"}
+		a, b := spec("A", 10, 0), spec("B", 10, 3)
+		b.Zone = map[string]string{"DC": "M1"}
+		g := testGate(t, f, o, a, b)
+		leases := holdAll(t, g, 5)
+		if a, b := f.node("A").get(openOf), f.node("B").get(openOf); a != 2 || b != 3 {
+			t.Errorf("A %d, B %d; want 2 and 3", a, b)
+		}
+		releaseAll(leases)
+		quiesce(t, g, f)
+	})
+}
+
+// userBalancer does what it is told.
+type userBalancer func([]options.Candidate) int
+
+func (u userBalancer) Pick(c []options.Candidate, _ uint64) int { return u(c) }
+
+// A strategy of the user's sees true numbers, and one that misbehaves takes nothing down.
+func TestUserBalancer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newNet("A", "B")
+		o := options.New()
+		mode := 0
+		o.Balancer = userBalancer(func(c []options.Candidate) int {
+			switch mode {
+			case 1:
+				panic("no")
+			case 2:
+				return 99
+			}
+			for i := range c {
+				if c[i].Name == "B" {
+					if c[i].Weight != 7 || c[i].InFlight != 2 || c[i].Idle != 1 || !c[i].Leader || c[i].Tier != "default" || c[i].Address != "B" {
+						t.Errorf("candidate %+v", c[i])
+					}
+					return i
+				}
+			}
+			return 0
+		})
+		failed := 0
+		g := New(Config{Dial: f.dial, Options: o, OnEvent: func(e Event) {
+			if e.Kind == BalancerFailed {
+				failed++
+			}
+		}})
+		g.Apply([]NodeSpec{spec("A", 10, 0), spec("B", 7, 0)})
+		b := Request{Node: "B", Strict: true}
+		mode = 2 // a single candidate: whatever it says
+		one, two, three := mustLease(t, g, b), mustLease(t, g, b), mustLease(t, g, b)
+		three.Release()
+		failed, mode = 0, 0
+		mustLease(t, g, Request{}).Release()
+		for mode = 1; mode <= 2; mode++ {
+			mustLease(t, g, Request{}).Release()
+		}
+		if failed != 2 {
+			t.Errorf("%d failures reported, want 2", failed)
+		}
+		one.Release()
+		two.Release()
+		quiesce(t, g, f)
+	})
+}
