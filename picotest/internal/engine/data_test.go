@@ -190,6 +190,16 @@ func TestBucketsOfStatements(t *testing.T) {
 	}
 }
 
+func TestShardingKeyMayChange(t *testing.T) {
+	b := newBench(t, "26.2")
+	b.run("create table o (id int primary key, c int) distributed by (c)")
+	b.run("insert into o values (7, 1), (8, 1)")          // bucket 1934 of rs1
+	b.want("UPDATE 1", "update o set c = 5 where id = 7") // bucket 219 of rs2
+	b.want("219|7|5; 1934|8|1; SELECT 2", "select bucket_id, * from o order by id")
+	b.expect("8", "o", Copy{rs1, "i2"})
+	b.expect("7", "o", Copy{rs2, "i4"})
+}
+
 func TestGlobalTables(t *testing.T) {
 	b := newBench(t, "25.6")
 	b.run("create table g (id int primary key, s text) distributed globally")

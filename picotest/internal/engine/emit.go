@@ -147,7 +147,7 @@ func (a *analyzer) emitKind(x grammar.Expr, sc *scope) string {
 		if b.source == nil {
 			return "p_let(" + quoteText(x.Column.Name) + ")"
 		}
-		return quote(b.source.sqlName) + "." + quote(b.source.columns[b.index].name)
+		return quote(b.source.sqlName) + "." + quote(b.source.columns[b.index].ref())
 	case *grammar.Cast:
 		from, to := a.effective(x.X), typeOfName(x.Type).expr()
 		return a.emitCast(a.emit(x.X, sc), from, to)

@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/picodata/go-picodata/picotest/internal/grammar"
@@ -173,11 +173,28 @@ func (p *changePlan) run(s *Stmt, r *runState, args []Value, v View) (*Result, *
 	if p.table.system {
 		return p.system(s, r, args, v)
 	}
+	find := func(c Copy) ([][]cell, *Error) {
+		return s.rows(s.eng.begin(v.Instance), p.code, args, v, map[int][]Copy{p.marker: {c}}, nil)
+	}
+	found := map[Copy][][]cell{}
+	if p.movesRows() {
+		// What moves to another replicaset must not be met there again.
+		for _, c := range v.Copies {
+			rows, err := find(c)
+			if err != nil {
+				return nil, err
+			}
+			found[c] = rows
+		}
+	}
 	n, err := s.writeAll(p.table, v, nil, func(w *writer) (int64, *Error) {
-		own := map[int][]Copy{p.marker: {{Replicaset: w.copy.replicaset, Instance: w.copy.instance}}}
-		rows, err := s.rows(s.eng.begin(v.Instance), p.code, args, v, own, nil)
-		if err != nil {
-			return 0, err
+		here := Copy{Replicaset: w.copy.replicaset, Instance: w.copy.instance}
+		rows, ready := found[here]
+		if !ready {
+			var err *Error
+			if rows, err = find(here); err != nil {
+				return 0, err
+			}
 		}
 		return p.change(w, s, rows)
 	})
@@ -187,17 +204,27 @@ func (p *changePlan) run(s *Stmt, r *runState, args []Value, v View) (*Result, *
 	return &Result{Affected: n}, nil
 }
 
+// movesRows tells whether a column of the sharding key gets a new value.
+func (p *changePlan) movesRows() bool {
+	for _, at := range p.set {
+		if slices.Contains(p.table.key, at) {
+			return true
+		}
+	}
+	return false
+}
+
 // change writes what the query found on one copy.
 func (p *changePlan) change(w *writer, s *Stmt, rows [][]cell) (n int64, err *Error) {
 	t := p.table
 	done := map[string]bool{}
 	for _, found := range rows {
 		old := found[:t.slots]
-		if id := fmt.Sprint(t.tuple(old)); done[id] {
+		id := t.tuple(old)
+		if done[id] {
 			continue // UPDATE … FROM may meet a row twice
-		} else {
-			done[id] = true
 		}
+		done[id] = true
 		if p.deletes {
 			if err := w.apply(rowOp{table: t, del: true, row: old}); err != nil {
 				return n, err
@@ -206,7 +233,6 @@ func (p *changePlan) change(w *writer, s *Stmt, rows [][]cell) (n int64, err *Er
 			continue
 		}
 		row := append([]cell(nil), old...)
-		keyChanged := false
 		for i, at := range p.set {
 			col := t.columns[at]
 			v := fromCell(found[t.slots+i], p.types[i])
@@ -214,14 +240,11 @@ func (p *changePlan) change(w *writer, s *Stmt, rows [][]cell) (n int64, err *Er
 				v = stored
 			}
 			row[col.slot] = toCell(v)
-			for _, k := range t.key {
-				keyChanged = keyChanged || k == at
-			}
 		}
 		if err := w.fits(row, "update"); err != nil {
 			return n, err
 		}
-		if err := w.replace(s, old, row, keyChanged); err != nil {
+		if err := w.replace(s, old, row, p.movesRows()); err != nil {
 			return n, err
 		}
 		n++

@@ -45,9 +45,10 @@ func (a *analyzer) query(q *grammar.Query, outer *scope, want []sqlType) (*query
 		names := make([]string, len(made.columns))
 		for i := range made.columns {
 			if c.Columns != nil {
-				made.columns[i].name = c.Columns[i].Name
+				made.columns[i] = sourceColumn{name: c.Columns[i].Name, typ: made.columns[i].typ}
 			}
-			names[i] = quote(made.columns[i].name)
+			made.columns[i] = a.distinctName(made.columns[i], made.columns[:i])
+			names[i] = quote(made.columns[i].ref())
 		}
 		sc.ctes[made.name] = made
 		out.ctes = append(out.ctes, made)

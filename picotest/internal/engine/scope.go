@@ -7,6 +7,15 @@ type sourceColumn struct {
 	name   string
 	typ    sqlType
 	hidden bool
+	sql    string // its name in the SQLite text where that differs, because another column has the same name
+}
+
+// ref gives the column's name in the SQLite text.
+func (c sourceColumn) ref() string {
+	if c.sql != "" {
+		return c.sql
+	}
+	return c.name
 }
 
 // source is an item of FROM: a table, a CTE or a subquery.

@@ -132,10 +132,21 @@ func (a *analyzer) items(n *grammar.SelectCore, sc *scope, want []sqlType) (stri
 				col.typ = b.source.columns[b.index].typ
 			}
 		}
+		col = a.distinctName(col, cols)
 		cols = append(cols, col)
-		parts = append(parts, compared(a.emit(it.Expr, sc), t)+" AS "+quote(col.name))
+		parts = append(parts, compared(a.emit(it.Expr, sc), t)+" AS "+quote(col.ref()))
 	}
 	return strings.Join(parts, ", "), cols, nil
+}
+
+// distinctName gives a column another name for SQLite if one before it is called the same.
+func (a *analyzer) distinctName(c sourceColumn, before []sourceColumn) sourceColumn {
+	for _, b := range before {
+		if b.name == c.name {
+			c.sql = a.unique()
+		}
+	}
+	return c
 }
 
 // star writes out * or t.*, without hidden columns.
@@ -150,8 +161,9 @@ func (a *analyzer) star(it grammar.SelectItem, sc *scope, parts *[]string, cols 
 			if c.hidden {
 				continue
 			}
-			*cols = append(*cols, sourceColumn{name: c.name, typ: c.typ})
-			*parts = append(*parts, quote(src.sqlName)+"."+quote(c.name)+" AS "+quote(c.name))
+			col := a.distinctName(sourceColumn{name: c.name, typ: c.typ}, *cols)
+			*cols = append(*cols, col)
+			*parts = append(*parts, quote(src.sqlName)+"."+quote(c.ref())+" AS "+quote(col.ref()))
 		}
 	}
 	if !found && it.StarTable != nil {
@@ -196,7 +208,7 @@ func (a *analyzer) grouping(n *grammar.SelectCore, sc *scope, c *core) (string, 
 		if it.Star {
 			for _, src := range sc.sources {
 				for _, col := range src.columns {
-					if !col.hidden && !keys[quote(src.sqlName)+"."+quote(col.name)] {
+					if !col.hidden && !keys[quote(src.sqlName)+"."+quote(col.ref())] {
 						return "", refuse("invalid query: column %q is not found in grouping expressions!", col.name)
 					}
 				}

@@ -42,6 +42,8 @@ func TestQueries(t *testing.T) {
 		{`select "COLUMN_1" from (values (2), (1)) as v order by 1`, "1; 2; SELECT 2"},
 		{"select k as x from p order by x desc limit 2", "4; 3; SELECT 2"},
 		{"select count(distinct a), count(a), count(*) from p", "2|3|4; SELECT 1"},
+		{"select * from (select l.k, r.a from p as l join p as r on l.k = r.k + 1) as q order by 1", "2|1; 3|2; 4|2; SELECT 3"},
+		{"select * from (select l.k, r.k from p as l join p as r on l.k = r.k + 1) as q order by 1", "2|1; 3|2; 4|3; SELECT 3"},
 		{"select 9223372036854775807 - 1 + 1", "9223372036854775807; SELECT 1"},
 		{"select 9223372036854775807 + 1", "! XX000 encoding error: out of range integral type conversion attempted"},
 		{"update p set a = p.a + d.k from d where p.k = d.k and p.k = 2", "UPDATE 1"},
