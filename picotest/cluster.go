@@ -254,8 +254,14 @@ func (c *Cluster) dsn(user, password string, nodes ...*Node) string {
 }
 
 // DialContext reaches the nodes; it is what a driver's dial function should be when
-// Config.Network is Memory, and works with TCP as well.
+// Config.Network is Memory, and works with TCP as well. It obeys Node.LoseDials.
 func (c *Cluster) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	for _, n := range c.Nodes() {
+		if n.Addr() == address && n.door.loses() {
+			<-ctx.Done()
+			return nil, &net.OpError{Op: "dial", Net: network, Err: ctx.Err()}
+		}
+	}
 	if c.mem == nil {
 		var d net.Dialer
 		return d.DialContext(ctx, network, address)

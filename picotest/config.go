@@ -22,6 +22,8 @@ type Config struct {
 	Users []User
 	// Network is TCP (default) or Memory.
 	Network Network
+	// Host is where TCP nodes listen; default 127.0.0.1. "::1" and 127.0.0.2 are loopback too.
+	Host string
 	// BasePort, if set, is the port of the first instance; the next ones follow. Default: free ports below the
 	// ephemeral ones. TCP only.
 	BasePort int
@@ -126,6 +128,9 @@ func (c Config) withDefaults() (Config, error) {
 			{Name: "app", Password: "Passw0rd", Grants: []string{"create table", "read table", "write table"}},
 			{Name: "plain", Password: "Passw0rd"},
 		}
+	}
+	if c.Host == "" {
+		c.Host = "127.0.0.1"
 	}
 	if c.Clock == nil {
 		c.Clock = systemClock{}

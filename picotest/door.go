@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"strconv"
 	"sync"
 )
 
@@ -15,6 +16,7 @@ const (
 	doorShut            // connection refused
 	doorReset           // accepted, then reset
 	doorSilent          // accepted, never answered
+	doorLost            // the first packet of a dial is lost
 )
 
 // door is a node's listener and what it does to those who come. It has a lock of its own,
@@ -75,19 +77,21 @@ func (c *Cluster) listen(addr, name string) (net.Listener, error) {
 		}
 	}
 	if addr == "" && c.cfg.BasePort != 0 {
-		addr = fmt.Sprintf("127.0.0.1:%d", c.cfg.BasePort+int(c.nextRaftID)-1)
+		addr = c.hostPort(c.cfg.BasePort + int(c.nextRaftID) - 1)
 	}
 	if addr != "" {
 		return net.Listen("tcp", addr)
 	}
 	for range 100 {
 		port := firstPort + rand.IntN(lastPort-firstPort)
-		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+		if l, err := net.Listen("tcp", c.hostPort(port)); err == nil {
 			return l, nil
 		}
 	}
-	return net.Listen("tcp", "127.0.0.1:0")
+	return net.Listen("tcp", c.hostPort(0))
 }
+
+func (c *Cluster) hostPort(port int) string { return net.JoinHostPort(c.cfg.Host, strconv.Itoa(port)) }
 
 // accept lets clients in until the listener is closed.
 func (n *Node) accept(l net.Listener) {
@@ -116,7 +120,7 @@ func (n *Node) accept(l net.Listener) {
 		}
 		n.door.lastID++
 		c := newConn(n, n.door.lastID, socket)
-		if mode == doorSilent {
+		if mode == doorSilent || mode == doorLost {
 			c.silence.shut()
 		}
 		n.door.conns[c] = struct{}{}
@@ -204,7 +208,11 @@ func (n *Node) BlackHole() {
 	}
 }
 
-// Accept ends Refuse, ResetDials and BlackHole.
+// LoseDials loses the packets of who dials the node: Cluster.DialContext waits for its context. Who dials TCP past it is
+// accepted and never answered, for the kernel of one host loses nothing. Open connections stay.
+func (n *Node) LoseDials() { n.setDoor(doorLost) }
+
+// Accept ends Refuse, ResetDials, LoseDials and BlackHole.
 func (n *Node) Accept() {
 	n.setDoor(doorOpen)
 	for _, c := range n.connections() {
@@ -244,6 +252,13 @@ func (n *Node) LimitConnections(max int) {
 	n.door.mu.Lock()
 	defer n.door.mu.Unlock()
 	n.door.max = max
+}
+
+// loses tells whether dials get lost.
+func (d *door) loses() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.mode == doorLost
 }
 
 // full tells whether c is one too many.

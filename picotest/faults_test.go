@@ -206,6 +206,12 @@ func TestDoor(t *testing.T) {
 			}
 			_ = conn.Close()
 		}
+		n.LoseDials()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		if _, err := c.DialContext(ctx, "tcp", n.Addr()); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("lost: %v", err)
+		}
+		cancel()
 		n.BlackHole()
 		conn, err := dial()
 		if err != nil {

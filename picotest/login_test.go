@@ -3,9 +3,11 @@ package picotest_test
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"database/sql"
 	"errors"
 	"io"
+	"net"
 	"regexp"
 	"strings"
 	"testing"
@@ -188,6 +190,40 @@ func TestTLS(t *testing.T) {
 	nobody := regexp.MustCompile(`ssl(cert|key)=[^&]*&`).ReplaceAllString(dsn, "")
 	if _, err := connect(t, nobody); err == nil || !strings.Contains(err.Error(), "certificate required") {
 		t.Errorf("without a client certificate: %v", err)
+	}
+}
+
+// TestCertificates gives two nodes certificates of their own.
+func TestCertificates(t *testing.T) {
+	c := picotest.Start(t, picotest.Config{TLS: picotest.TLSOn})
+	if err := c.Node("i1").SetCertificate("node-a", "127.0.0.1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Node("i2").SetCertificate("node-b"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := connect(t, c.Node("i1").DSN()); err != nil {
+		t.Error(err)
+	}
+	var wrong x509.HostnameError
+	if _, err := connect(t, c.Node("i2").DSN()); !errors.As(err, &wrong) {
+		t.Errorf("a certificate for another name was taken: %v", err)
+	}
+}
+
+// TestHost listens on IPv6's loopback where there is one.
+func TestHost(t *testing.T) {
+	if l, err := net.Listen("tcp", "[::1]:0"); err != nil {
+		t.Skip("no IPv6 loopback here; on a host with one this test runs")
+	} else {
+		_ = l.Close()
+	}
+	c := picotest.Start(t, picotest.Config{Host: "::1"})
+	if _, err := connect(t, c.DSN()); err != nil {
+		t.Error(err)
+	}
+	if got := column(t, c, "select address from _pico_peer_address where raft_id = 1 and connection_type = 'pgproto'"); !strings.HasPrefix(got, "[::1]:") {
+		t.Errorf("advertised %s", got)
 	}
 }
 

@@ -2,6 +2,7 @@ package picotest
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -48,6 +49,7 @@ type Node struct {
 	strandReads   bool          // planned stops strand reads
 	back          chan struct{} // it left so: closed when it is Online again
 
+	cert   atomic.Pointer[tls.Certificate] // nil: that of all nodes
 	frozen gate
 	delay  atomic.Int64  // nanoseconds per flight
 	down   chan struct{} // closed when the process is gone; a new one at Start

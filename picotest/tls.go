@@ -8,11 +8,13 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,6 +22,9 @@ import (
 // clients take paths.
 type authority struct {
 	dir    string
+	root   *x509.Certificate
+	key    *ecdsa.PrivateKey
+	serial atomic.Int64
 	pool   *x509.CertPool
 	server tls.Certificate
 	client tls.Certificate
@@ -47,32 +52,39 @@ func newAuthority() (*authority, error) {
 	if root, err = x509.ParseCertificate(der); err != nil {
 		return nil, err
 	}
+	a.root, a.key = root, key
 	a.pool.AddCert(root)
 	if err := a.write("ca.crt", "CERTIFICATE", der); err != nil {
 		return nil, err
 	}
-	if a.server, err = a.issue(root, key, 2, "server", x509.ExtKeyUsageServerAuth); err != nil {
+	if a.server, err = a.issue("server", x509.ExtKeyUsageServerAuth, "localhost", "*.picotest", "127.0.0.1", "::1"); err != nil {
 		return nil, err
 	}
-	if a.client, err = a.issue(root, key, 3, "client", x509.ExtKeyUsageClientAuth); err != nil {
+	if a.client, err = a.issue("client", x509.ExtKeyUsageClientAuth, "client.picotest"); err != nil {
 		return nil, err
 	}
 	return a, nil
 }
 
-// issue makes a certificate for every name a node is dialled by.
-func (a *authority) issue(root *x509.Certificate, signer *ecdsa.PrivateKey, serial int64, name string, use x509.ExtKeyUsage) (tls.Certificate, error) {
+// issue makes a certificate for host names and IP addresses.
+func (a *authority) issue(name string, use x509.ExtKeyUsage, hosts ...string) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
 	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Unix(0, 0), NotAfter: root.NotAfter,
+		SerialNumber: big.NewInt(a.serial.Add(1) + 1), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Unix(0, 0), NotAfter: a.root.NotAfter,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{use},
-		DNSNames: []string{"localhost", "*.picotest"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 	}
-	der, err := x509.CreateCertificate(rand.Reader, leaf, root, key.Public(), signer)
+	for _, h := range hosts {
+		if ip := net.ParseIP(h); ip != nil {
+			leaf.IPAddresses = append(leaf.IPAddresses, ip)
+		} else {
+			leaf.DNSNames = append(leaf.DNSNames, h)
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, leaf, a.root, key.Public(), a.key)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
@@ -125,10 +137,28 @@ func (c *Cluster) ClientTLS() *tls.Config {
 	return &tls.Config{RootCAs: c.ca.pool, Certificates: []tls.Certificate{c.ca.client}, MinVersion: tls.VersionTLS12}
 }
 
+// SetCertificate gives the node a certificate of its own for these host names and IP addresses; before, all nodes share one
+// for localhost, 127.0.0.1, ::1 and *.picotest.
+func (n *Node) SetCertificate(hosts ...string) error {
+	if n.c.ca == nil {
+		return errors.New("picotest: a certificate for a node of a cluster without TLS")
+	}
+	cert, err := n.c.ca.issue("node-"+n.uuid, x509.ExtKeyUsageServerAuth, hosts...)
+	if err != nil {
+		return err
+	}
+	n.cert.Store(&cert)
+	return nil
+}
+
 // handshake makes the connection a TLS connection.
 func (c *conn) handshake() bool {
 	ca := c.node.c.ca
-	config := &tls.Config{Certificates: []tls.Certificate{ca.server}, MinVersion: tls.VersionTLS12}
+	cert := ca.server
+	if own := c.node.cert.Load(); own != nil {
+		cert = *own
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 	if c.node.c.cfg.TLS == TLSMutual {
 		config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, ca.pool
 	}
