@@ -26,7 +26,10 @@ func openDB() (*db, error) {
 		return nil, fmt.Errorf("engine: open an SQLite database in memory: %w", err)
 	}
 	d := &db{conn: conn, stmts: map[string]*sqlite3.Stmt{}}
-	if err := errors.Join(conn.CreateCollation("dec", collateDecimal), conn.CreateCollation("dt", collateDatetime), d.defineFunctions()); err != nil {
+	// A name that doesn't resolve shall be an error, not a text.
+	_, err1 := conn.Config(sqlite3.DBCONFIG_DQS_DML, false)
+	_, err2 := conn.Config(sqlite3.DBCONFIG_DQS_DDL, false)
+	if err := errors.Join(err1, err2, conn.CreateCollation("dec", collateDecimal), conn.CreateCollation("dt", collateDatetime), d.defineFunctions()); err != nil {
 		return nil, errors.Join(fmt.Errorf("engine: prepare the SQLite database: %w", err), conn.Close())
 	}
 	return d, nil

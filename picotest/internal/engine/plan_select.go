@@ -225,11 +225,11 @@ func (s *Stmt) expandText(r *runState, code string, v View, only map[int][]Copy)
 	}
 }
 
-// tableText is a subquery that yields a table's rows under the columns' names.
+// tableText is a subquery that yields a table's rows, its columns named after their slots.
 func (s *Stmt) tableText(r *runState, t *table, copies []Copy) (string, error) {
 	cols := make([]string, len(t.columns))
 	for i, c := range t.columns {
-		cols[i] = fmt.Sprintf("c%d AS %s", c.slot, quote(c.name))
+		cols[i] = fmt.Sprintf("c%d", c.slot)
 	}
 	list := strings.Join(cols, ", ")
 	switch {
@@ -251,7 +251,7 @@ func (s *Stmt) tableText(r *runState, t *table, copies []Copy) (string, error) {
 	if len(parts) == 0 {
 		nulls := make([]string, len(t.columns))
 		for i, c := range t.columns {
-			nulls[i] = "NULL AS " + quote(c.name)
+			nulls[i] = fmt.Sprintf("NULL AS c%d", c.slot)
 		}
 		parts = []string{fmt.Sprintf("SELECT %s, NULL AS %s WHERE 0", strings.Join(nulls, ", "), quote(instanceColumn))}
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -29,10 +30,7 @@ func (s *Stmt) target(name grammar.TableName) (*table, *source, *scope, string, 
 		return nil, nil, nil, "", refuse("table with name %q not found", name.Name)
 	}
 	a.use(t)
-	src := &source{name: t.name, sqlName: a.unique(), table: t}
-	for _, c := range t.columns {
-		src.columns = append(src.columns, sourceColumn{name: c.name, typ: c.typ, hidden: c.hidden})
-	}
+	src := &source{name: t.name, sqlName: a.unique(), table: t, columns: tableColumns(t)}
 	sc := &scope{sources: []*source{src}}
 	return t, src, sc, a.marker(t) + " AS " + quote(src.sqlName), nil
 }
@@ -44,7 +42,7 @@ func oldRow(t *table, src *source) string {
 		cols[i] = "NULL"
 	}
 	for _, c := range t.columns {
-		cols[c.slot] = quote(src.sqlName) + "." + quote(c.name)
+		cols[c.slot] = fmt.Sprintf("%s.c%d", quote(src.sqlName), c.slot)
 	}
 	return strings.Join(cols, ", ")
 }

@@ -247,9 +247,7 @@ func (a *analyzer) source(s *grammar.Source, sc *scope) (src *source, code strin
 			}
 			a.use(t)
 			src.table = t
-			for _, c := range t.columns {
-				src.columns = append(src.columns, sourceColumn{name: c.name, typ: c.typ, hidden: c.hidden})
-			}
+			src.columns = tableColumns(t)
 			code = a.marker(t)
 		}
 	}

@@ -1,13 +1,17 @@
 package engine
 
-import "github.com/picodata/go-picodata/picotest/internal/grammar"
+import (
+	"fmt"
+
+	"github.com/picodata/go-picodata/picotest/internal/grammar"
+)
 
 // sourceColumn is a column that a FROM item offers.
 type sourceColumn struct {
 	name   string
 	typ    sqlType
 	hidden bool
-	sql    string // its name in the SQLite text where that differs, because another column has the same name
+	sql    string // its name in the SQLite text where that differs: SQLite folds case, and two columns may have one name
 }
 
 // ref gives the column's name in the SQLite text.
@@ -37,6 +41,15 @@ type scope struct {
 	filter  bool // inside WHERE, ON or HAVING, where volatile functions are refused
 	having  bool // the filter is HAVING, where aggregates are welcome
 	core    *core
+}
+
+// tableColumns gives a table's columns as a source offers them; in SQLite they're called after their slots.
+func tableColumns(t *table) []sourceColumn {
+	out := make([]sourceColumn, len(t.columns))
+	for i, c := range t.columns {
+		out[i] = sourceColumn{name: c.name, typ: c.typ, hidden: c.hidden, sql: fmt.Sprintf("c%d", c.slot)}
+	}
+	return out
 }
 
 type cte struct {

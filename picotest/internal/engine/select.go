@@ -142,7 +142,7 @@ func (a *analyzer) items(n *grammar.SelectCore, sc *scope, want []sqlType) (stri
 // distinctName gives a column another name for SQLite if one before it is called the same.
 func (a *analyzer) distinctName(c sourceColumn, before []sourceColumn) sourceColumn {
 	for _, b := range before {
-		if b.name == c.name {
+		if strings.EqualFold(b.name, c.name) {
 			c.sql = a.unique()
 		}
 	}

@@ -6,6 +6,11 @@ func TestQueries(t *testing.T) {
 	b := newBench(t, "26.2")
 	b.run("create table p (k int primary key, a int, s text)")
 	b.run("insert into p values (1,1,'x'),(2,2,'y'),(3,2,'z'),(4,null,null)")
+	b.run(`create table c ("Id" int primary key, id text, "we ird""n" int)`)
+	b.want("INSERT 0 1", `insert into c values (1, 'one', 2)`)
+	b.want("UPDATE 1", `update c set id = id || '!', "we ird""n" = "Id" + 5`)
+	b.want("one!|6|1; SELECT 1", `select id, "we ird""n", "Id" from c where "Id" = 1`)
+	b.want("1|one!|6; SELECT 1", `select * from (select * from c) as q`)
 	b.run("create table d (k int primary key, n decimal, f double, u uuid, ts datetime)")
 	b.run("insert into d values (1, 1.50, 0.5, '9035910e-8342-4460-8c25-25e5f10d9876', '2024-01-01T10:00:00+03:00')")
 	b.run("insert into d values (2, 1.5, 2, null, '2024-01-01T07:00:00Z'), (3, 10, -1, null, '2023-01-01')")
@@ -44,6 +49,7 @@ func TestQueries(t *testing.T) {
 		{"select count(distinct a), count(a), count(*) from p", "2|3|4; SELECT 1"},
 		{"select * from (select l.k, r.a from p as l join p as r on l.k = r.k + 1) as q order by 1", "2|1; 3|2; 4|2; SELECT 3"},
 		{"select * from (select l.k, r.k from p as l join p as r on l.k = r.k + 1) as q order by 1", "2|1; 3|2; 4|3; SELECT 3"},
+		{`select "K", k from (select k + 1 as "K", k from p) as q order by k limit 1`, "2|1; SELECT 1"},
 		{"select 9223372036854775807 - 1 + 1", "9223372036854775807; SELECT 1"},
 		{"select 9223372036854775807 + 1", "! XX000 encoding error: out of range integral type conversion attempted"},
 		{"update p set a = p.a + d.k from d where p.k = d.k and p.k = 2", "UPDATE 1"},

@@ -31,10 +31,7 @@ func (s *Stmt) buildUpsert(t *table, c *grammar.OnConflict) (*upsertPlan, *Error
 		return nil, refuse("there is no unique index matching the ON CONFLICT specification")
 	}
 	a := s.an
-	src := &source{name: t.name, sqlName: a.unique(), table: t}
-	for _, col := range t.columns {
-		src.columns = append(src.columns, sourceColumn{name: col.name, typ: col.typ, hidden: col.hidden})
-	}
+	src := &source{name: t.name, sqlName: a.unique(), table: t, columns: tableColumns(t)}
 	sc := &scope{sources: []*source{src}}
 	exprs := make([]string, len(c.Set))
 	for i, as := range c.Set {
@@ -64,7 +61,7 @@ func (s *Stmt) buildUpsert(t *table, c *grammar.OnConflict) (*upsertPlan, *Error
 	}
 	conds := make([]string, len(t.pk))
 	for i, k := range t.pk {
-		conds[i] = fmt.Sprintf("%s.%s = \x02%d\x02", quote(src.sqlName), quote(t.columns[k].name), i)
+		conds[i] = fmt.Sprintf("%s.c%d = \x02%d\x02", quote(src.sqlName), t.columns[k].slot, i)
 	}
 	p.code = "SELECT " + strings.Join(exprs, ", ") + " FROM " + a.marker(t) + " AS " + quote(src.sqlName) + " WHERE " + strings.Join(conds, " AND ")
 	return p, nil
