@@ -12,6 +12,7 @@ import (
 	"github.com/picodata/go-picodata/internal/route"
 	"github.com/picodata/go-picodata/internal/wire"
 	"github.com/picodata/go-picodata/metadata"
+	"github.com/picodata/go-picodata/options"
 )
 
 type operation uint8
@@ -217,7 +218,8 @@ func (c *Connector) waitFailed(ctx context.Context, err error) error {
 	var nn *pool.NoNodeError
 	if errors.As(err, &nn) {
 		c.watcher.Hint(metadata.HintNoNode)
-		if grants := c.Topology().MissingGrants(c.cfg.User); nn.Roleless > 0 && len(grants) > 0 {
+		t := c.Topology()
+		if grants := t.MissingGrants(c.cfg.User); len(grants) > 0 && !t.RolesKnown && (nn.Roleless > 0 || c.cfg.InstanceRole != options.RoleAny) {
 			return &RoleUnknownError{Grants: grants, cause: nn}
 		}
 	}

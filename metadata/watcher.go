@@ -51,6 +51,9 @@ type WatcherConfig struct {
 	// OnTopology hears of every change. old is nil at first. It runs on the Watcher's
 	// goroutine: refreshes wait for it, statements don't.
 	OnTopology func(old, new *Topology)
+	// OnRefresh hears of every reading, changed or not, on the same goroutine: what a fresh snapshot
+	// calls Online may be tried again.
+	OnRefresh func(*Topology)
 	// OnBuckets hears of every change of the bucket map, on the same goroutine.
 	OnBuckets func(*BucketMap)
 	// OnTables hears of every new reading of _pico_table, on the same goroutine.
@@ -61,7 +64,7 @@ type WatcherConfig struct {
 
 	QueryTimeout time.Duration // of each query; 0 = 3s
 	BucketFloor  time.Duration // the bucket map is read anew after this at the latest; 0 = 5m
-	Stagger      time.Duration // see Race; 0 = DefaultStagger
+	Stagger      time.Duration // a node may be silent for this before another is dialled beside it, a fifth of it at first; 0 = 250ms
 	Rand         *rand.Rand    // for jitter and the random start; nil = a fresh one
 }
 
@@ -128,7 +131,7 @@ func NewWatcher(config WatcherConfig) *Watcher {
 		config.BucketFloor = 5 * time.Minute
 	}
 	if config.Stagger <= 0 {
-		config.Stagger = DefaultStagger
+		config.Stagger = 250 * time.Millisecond
 	}
 	if config.Rand == nil {
 		config.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
@@ -155,7 +158,8 @@ func NewWatcher(config WatcherConfig) *Watcher {
 }
 
 // Start makes the Watcher run, once, and waits for the first snapshot. While no node answers it
-// waits on, until ctx ends: the Watcher goes on trying, and a later Start finds what it found.
+// waits on, until ctx ends, or for a few attempts if ctx has no deadline: the Watcher goes on trying, and a
+// later Start finds what it found.
 // An error that every node would give (Fatal) is returned at once. Any number of callers may wait.
 func (w *Watcher) Start(ctx context.Context) error {
 	if w.Topology() != nil && w.ctx.Err() == nil {
@@ -167,7 +171,8 @@ func (w *Watcher) Start(ctx context.Context) error {
 			go w.run()
 		}
 	})
-	for {
+	_, timed := ctx.Deadline()
+	for n := 0; ; n++ {
 		w.mu.Lock()
 		attempted, fatal := w.attempted, w.fatal
 		w.mu.Unlock()
@@ -178,6 +183,8 @@ func (w *Watcher) Start(ctx context.Context) error {
 			return nil
 		case fatal != nil:
 			return fatal
+		case !timed && n >= startAttempts:
+			return w.notStarted(errUnreachable)
 		}
 		select {
 		case <-attempted:
@@ -187,6 +194,13 @@ func (w *Watcher) Start(ctx context.Context) error {
 		}
 	}
 }
+
+// startAttempts bounds the readings that Start waits for when its caller has set no deadline: someone who
+// doesn't say how long to wait would rather hear that the DSN is wrong.
+const startAttempts = 3
+
+// errUnreachable is the cause of such an end.
+var errUnreachable = errors.New("no node could be reached in several attempts, and the context has no deadline to go on until")
 
 // notStarted is Start's error when its context ended first.
 func (w *Watcher) notStarted(cause error) error {
