@@ -7,6 +7,7 @@ import (
 
 	"github.com/lib/pq"
 	"github.com/picodata/go-picodata/internal/pool"
+	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
 )
 
@@ -40,6 +41,8 @@ type (
 	// function gives another password or a cool-down ends: after four failed logins in a row
 	// Picodata locks a user on that instance. It unwraps to *pq.Error.
 	AuthError = pool.LoginError
+	// NodeError says what a node answered that was asked for the topology, or why it couldn't be asked.
+	NodeError = metadata.NodeError
 	// DialError lists every node that was tried and why it couldn't be connected to.
 	DialError = pool.DialError
 )
@@ -154,8 +157,13 @@ func IsRetryable(err error) bool {
 		nn *NoNodeError
 		de *DialError
 		nw *notSentError
+		me *NodeError
+		ae *AuthError
 	)
-	return errors.As(err, &at) || errors.As(err, &nn) || errors.As(err, &de) || errors.As(err, &nw)
+	if errors.As(err, &ae) {
+		return false
+	}
+	return errors.As(err, &me) || errors.As(err, &at) || errors.As(err, &nn) || errors.As(err, &de) || errors.As(err, &nw)
 }
 
 // IsUniqueViolation reports whether err is Picodata's "Duplicate key exists in unique index".
