@@ -7,7 +7,7 @@ func (s *Stmt) buildAlterSystem(n *grammar.AlterSystem) *Error {
 	s.kind, s.tag = SystemSet, "ALTER SYSTEM"
 	var v Value
 	if n.Value != nil {
-		if _, _, err := s.an.infer(n.Value, typeUnknown, &scope{}); err != nil {
+		if _, err := s.an.typed(n.Value, typeUnknown, &scope{}); err != nil {
 			return err
 		}
 		val, ok := s.constant(n.Value, nil)

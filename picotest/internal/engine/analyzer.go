@@ -13,6 +13,7 @@ type analyzer struct {
 	sess       Session
 	sql        string
 	params     []param
+	pending    []deduced                // of the expression being typed
 	types      map[grammar.Expr]sqlType // as the expression yields by itself
 	casts      map[grammar.Expr]sqlType // what its surroundings make of it
 	columns    map[*grammar.ColumnRef]boundColumn
@@ -71,6 +72,52 @@ func (a *analyzer) use(t *table) {
 func (a *analyzer) unique() string {
 	a.names++
 	return fmt.Sprintf("\x01s%d", a.names)
+}
+
+// deduced is a parameter's type as one place of an expression would have it.
+type deduced struct {
+	index int
+	typ   sqlType
+}
+
+// root types a whole expression: types of parameters that f deduces count for the rest of the statement once f is through, and all
+// places of the expression have to agree.
+func (a *analyzer) root(f func() *Error) *Error {
+	outer := a.pending
+	a.pending = nil
+	defer func() { a.pending = outer }()
+	if err := f(); err != nil {
+		return err
+	}
+	for _, d := range a.pending {
+		p := a.param(d.index)
+		if !p.known {
+			p.typ, p.known = d.typ, true
+			continue
+		}
+		if p.typ != d.typ {
+			preferred, another := d.typ, p.typ
+			if canCoerce(p.typ, d.typ) {
+				preferred, another = p.typ, d.typ
+			}
+			return refuse("inconsistent types %s and %s deduced for parameter $%d, consider using transitive type casts through a common type, e.g. $%d::%s::%s and $%d::%s",
+				preferred, another, d.index, d.index, preferred, another, d.index, preferred)
+		}
+	}
+	return nil
+}
+
+// typed types an expression that stands alone.
+func (a *analyzer) typed(x grammar.Expr, want sqlType, sc *scope) (t sqlType, err *Error) {
+	err = a.root(func() *Error {
+		var err *Error
+		t, _, err = a.infer(x, want, sc)
+		if err == nil {
+			a.defaultText(x)
+		}
+		return err
+	})
+	return t, err
 }
 
 // describe lists types for an error: "int, text".

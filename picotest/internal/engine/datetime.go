@@ -50,6 +50,12 @@ func ParseDatetime(s string) (Datetime, error) {
 	if t, err := time.Parse("2006-01-02", s); err == nil {
 		return Datetime{Sec: t.Unix()}, nil
 	}
+	for _, layout := range []string{"Mon, 02 Jan 2006 15:04:05 -0700", "02 Jan 2006 15:04:05 -0700"} { // RFC 2822
+		if t, err := time.Parse(layout, s); err == nil {
+			_, off := t.Zone()
+			return Datetime{Sec: t.Unix(), Offset: int16(off / 60)}, nil
+		}
+	}
 	if len(s) < 20 || s[10] != 'T' && s[10] != 't' && s[10] != ' ' {
 		return Datetime{}, errDatetime
 	}

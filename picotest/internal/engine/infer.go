@@ -197,7 +197,7 @@ func (a *analyzer) inferParam(x *grammar.Param, want sqlType) (sqlType, int, *Er
 		if want == typeUnknown {
 			return typeUnknown, 0, nil // decided by defaultText, or by a later use
 		}
-		*p = param{typ: want, known: true, oid: p.oid}
+		a.pending = append(a.pending, deduced{x.Index, want})
 		return want, 0, nil
 	}
 	if want != typeUnknown && want != p.typ && canCoerce(p.typ, want) {
@@ -209,11 +209,15 @@ func (a *analyzer) inferParam(x *grammar.Param, want sqlType) (sqlType, int, *Er
 
 // defaultText makes a parameter that nothing else types a text.
 func (a *analyzer) defaultText(x grammar.Expr) {
-	x = unparen(x)
-	if p, ok := x.(*grammar.Param); ok && p.Index > 0 {
-		if s := a.param(p.Index); !s.known {
-			*s = param{typ: typeText, known: true, oid: s.oid}
-			a.types[x] = typeText
+	p, ok := unparen(x).(*grammar.Param)
+	if !ok || p.Index < 1 || a.types[p] != typeUnknown {
+		return
+	}
+	a.pending = append(a.pending, deduced{p.Index, typeText})
+	for y := x; ; y = y.(*grammar.Paren).X {
+		a.types[y] = typeText
+		if _, ok := y.(*grammar.Paren); !ok {
+			return
 		}
 	}
 }
@@ -242,8 +246,10 @@ func (a *analyzer) fixed(x grammar.Expr) bool {
 func (a *analyzer) homogeneous(context string, xs []grammar.Expr, want sqlType, sc *scope) (sqlType, int, *Error) {
 	common, found := typeUnknown, false
 	own := make([]sqlType, len(xs))
+	before := len(a.pending)
 	for i, x := range xs {
 		t, _, err := a.infer(x, typeUnknown, sc)
+		a.pending = a.pending[:before] // this was to look only
 		if err != nil {
 			return typeUnknown, 0, err
 		}
@@ -303,12 +309,12 @@ func (a *analyzer) mismatch(context string, xs []grammar.Expr, own []sqlType) *E
 // resolveCall picks the overload that costs least, one of the wished result first.
 func (a *analyzer) resolveCall(name string, list []overload, args []grammar.Expr, want sqlType, kind string, sc *scope) (sqlType, int, *Error) {
 	best, bestCost := -1, 0
-	saved := append([]param(nil), a.params...)
+	before := len(a.pending)
 	for i, o := range list {
 		if len(o.args) != len(args) {
 			continue
 		}
-		a.params = append(a.params[:0:0], saved...)
+		a.pending = a.pending[:before]
 		cost, fits := 0, true
 		for j, x := range args {
 			t, c, err := a.infer(x, o.args[j], sc)
@@ -333,7 +339,7 @@ func (a *analyzer) resolveCall(name string, list []overload, args []grammar.Expr
 			best, bestCost = i, cost
 		}
 	}
-	a.params = append(a.params[:0:0], saved...)
+	a.pending = a.pending[:before]
 	if best < 0 {
 		own := make([]sqlType, len(args))
 		for i, x := range args {

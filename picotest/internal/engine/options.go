@@ -15,7 +15,7 @@ func (a *analyzer) checkOptions(opts []grammar.Option, dql bool) *Error {
 			if o.Name == grammar.ReadPreference || o.Name == grammar.Forward {
 				want = typeText
 			}
-			t, _, err := a.infer(o.Param, want, &scope{})
+			t, err := a.typed(o.Param, want, &scope{})
 			if err != nil {
 				return err
 			}

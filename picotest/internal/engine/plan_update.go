@@ -64,6 +64,10 @@ func (s *Stmt) buildUpdate(n *grammar.Update) *Error {
 		p.inner = inner
 		from += " JOIN " + text
 	}
+	// The condition is read first, and its parameters with it.
+	if err := s.condition(p, n.Where, sc); err != nil {
+		return err
+	}
 	exprs := make([]string, len(n.Set))
 	seen := map[int]bool{}
 	for i, as := range n.Set {
@@ -88,10 +92,9 @@ func (s *Stmt) buildUpdate(n *grammar.Update) *Error {
 		if want.base == tAny {
 			want = typeUnknown
 		}
-		if _, _, err := a.infer(as.Value, want, sc); err != nil {
+		if _, err := a.typed(as.Value, want, sc); err != nil {
 			return err
 		}
-		a.defaultText(as.Value)
 		got := a.effective(as.Value)
 		if got != typeUnknown && !assignable(got, col.typ.expr()) {
 			return refuse("column %q is of type %s, but expression is of type %s", col.name, col.typ, got)
@@ -103,7 +106,7 @@ func (s *Stmt) buildUpdate(n *grammar.Update) *Error {
 		p.set = append(p.set, at)
 		p.types, p.values = append(p.types, got), append(p.values, as.Value)
 	}
-	return s.finishChange(p, n.Where, sc, from, oldRow(t, src)+", "+strings.Join(exprs, ", "))
+	return s.finishChange(p, from, oldRow(t, src)+", "+strings.Join(exprs, ", "))
 }
 
 func (s *Stmt) buildDelete(n *grammar.Delete) *Error {
@@ -113,18 +116,24 @@ func (s *Stmt) buildDelete(n *grammar.Delete) *Error {
 		return err
 	}
 	p := &changePlan{table: t, src: src, where: n.Where, marker: len(s.an.refs) - 1, deletes: true}
-	return s.finishChange(p, n.Where, sc, from, oldRow(t, src))
+	if err := s.condition(p, n.Where, sc); err != nil {
+		return err
+	}
+	return s.finishChange(p, from, oldRow(t, src))
 }
 
-func (s *Stmt) finishChange(p *changePlan, where grammar.Expr, sc *scope, from, items string) *Error {
-	p.code = "SELECT " + items + " FROM " + from
-	if where != nil {
-		text, err := s.an.filter(where, sc)
-		if err != nil {
-			return err
-		}
-		p.code += " WHERE " + text
+// condition analyses WHERE.
+func (s *Stmt) condition(p *changePlan, where grammar.Expr, sc *scope) *Error {
+	if where == nil {
+		return nil
 	}
+	text, err := s.an.filter(where, sc)
+	p.code = " WHERE " + text
+	return err
+}
+
+func (s *Stmt) finishChange(p *changePlan, from, items string) *Error {
+	p.code = "SELECT " + items + " FROM " + from + p.code
 	if err := s.an.checkOptions(s.options, false); err != nil {
 		return err
 	}

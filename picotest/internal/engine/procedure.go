@@ -109,7 +109,7 @@ func (s *Stmt) buildCall(n *grammar.Call) *Error {
 	}
 	b.finish(body, nil)
 	for i, x := range n.Args {
-		t, _, err := s.an.infer(x, r.params[i], &scope{})
+		t, err := s.an.typed(x, r.params[i], &scope{})
 		if err != nil {
 			return err
 		}

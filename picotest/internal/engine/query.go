@@ -113,21 +113,22 @@ func (a *analyzer) valuesTypes(rows []*grammar.Row, sc *scope, want []sqlType) (
 			w = want[i]
 		}
 		if len(rows) == 1 {
-			t, _, err := a.infer(list[0], w, sc)
+			t, err := a.typed(list[0], w, sc)
 			if err != nil {
 				return nil, err
 			}
-			a.defaultText(list[0])
 			if types[i] = a.effective(list[0]); t == typeUnknown && w != typeUnknown {
 				types[i] = w
 			}
 			continue
 		}
-		t, _, err := a.homogeneous("VALUES", list, w, sc)
+		err := a.root(func() (err *Error) {
+			types[i], _, err = a.homogeneous("VALUES", list, w, sc)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
-		types[i] = t
 	}
 	return types, nil
 }
@@ -216,7 +217,7 @@ func (a *analyzer) orderKey(x grammar.Expr, out *query, sc *scope) (string, *Err
 			}
 		}
 	}
-	if _, _, err := a.infer(x, typeUnknown, sc); err != nil {
+	if _, err := a.typed(x, typeUnknown, sc); err != nil {
 		return "", err
 	}
 	if err := a.checkLiterals(x); err != nil {

@@ -69,7 +69,7 @@ func (a *analyzer) selectCore(n *grammar.SelectCore, sc *scope, want []sqlType) 
 func (a *analyzer) filter(x grammar.Expr, sc *scope) (string, *Error) {
 	sc.filter = true
 	defer func() { sc.filter = false }()
-	t, _, err := a.infer(x, typeBool, sc)
+	t, err := a.typed(x, typeBool, sc)
 	if err != nil {
 		return "", err
 	}
@@ -88,7 +88,7 @@ func (a *analyzer) namedWindows(n *grammar.SelectCore, sc *scope) (string, *Erro
 	}
 	parts := make([]string, len(n.Windows))
 	for i, w := range n.Windows {
-		if err := a.inferWindowSpec(w.Window, sc); err != nil {
+		if err := a.root(func() *Error { return a.inferWindowSpec(w.Window, sc) }); err != nil {
 			return "", err
 		}
 		parts[i] = quote(w.Name.Name) + " AS (" + a.emitWindowSpec(w.Window, sc) + ")"
@@ -114,10 +114,9 @@ func (a *analyzer) items(n *grammar.SelectCore, sc *scope, want []sqlType) (stri
 		if _, isRow := unparen(it.Expr).(*grammar.Row); isRow {
 			return "", nil, refuse("row value misused")
 		}
-		if _, _, err := a.infer(it.Expr, w, sc); err != nil {
+		if _, err := a.typed(it.Expr, w, sc); err != nil {
 			return "", nil, err
 		}
-		a.defaultText(it.Expr)
 		t := a.effective(it.Expr)
 		if err := a.checkLiterals(it.Expr); err != nil {
 			return "", nil, err
@@ -184,7 +183,7 @@ func (a *analyzer) grouping(n *grammar.SelectCore, sc *scope, c *core) (string, 
 		if err != nil {
 			return "", err
 		}
-		if _, _, err := a.infer(x, typeUnknown, sc); err != nil {
+		if _, err := a.typed(x, typeUnknown, sc); err != nil {
 			return "", err
 		}
 		keys[a.emitKind(unparen(x), sc)] = true

@@ -1,6 +1,9 @@
 package engine
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func TestQueries(t *testing.T) {
 	b := newBench(t, "26.2")
@@ -114,5 +117,41 @@ func TestParameterInference(t *testing.T) {
 			t.Errorf("%s: parameters %s, want %s", sql, got, want)
 		}
 	}
-	b.want("! XX000 sbroad: could not resolve operator overload for =(int, text)", "select * from p where s = $1 and k = $1", "x")
+	for sql, want := range map[string]string{
+		"select * from p where s = $1 and k = $1":        "inconsistent types int and text deduced for parameter $1, consider using transitive type casts through a common type, e.g. $1::int::text and $1::int",
+		"select $1::int + $1::double":                    "inconsistent types int and double deduced for parameter $1, consider using transitive type casts through a common type, e.g. $1::int::double and $1::int",
+		"update p set f = $1 where u = $1":               `column "f" is of type double, but expression is of type uuid`,
+		"insert into p (k, s) values ($1, $2), ($2, $1)": "INSERT column at position 2 is of type text, but expression is of type int",
+		"insert into p (k) values ($1::text)":            "INSERT column at position 1 is of type int, but expression is of type text",
+		"select ($1, $1)":                                "row value misused",
+	} {
+		b.want("! XX000 sbroad: "+want, sql, "1", "1")
+	}
+}
+
+// What dk_meta says of an INSERT: the sharding key in its order, if all of it is made of parameters.
+func TestKeyParameters(t *testing.T) {
+	b := newBench(t, "26.2")
+	b.run("create table m (a decimal, b text null, c int, d double, e uuid, f datetime, g boolean, primary key (f, a, g, c))")
+	b.run("create table n (a int primary key, b text, c int) distributed by (c, b)")
+	b.run("create table q (a int primary key) distributed globally")
+	for sql, want := range map[string]string{
+		"insert into m (c, a, g, f) values ($1::integer, $2::decimal, $3::boolean, $4::datetime)": "[{4 1184} {2 1700} {3 16} {1 20}]",
+		"insert into m (a, g, f, b, c) values ($1::decimal, true, $2, $3::text, $4)":              "[]",
+		"insert into m (a, g, f, c) values ($1, $3, $2, $1::int)":                                 "[]",
+		"insert into m (f, a, g, c) values ($1::datetime, $2, $3, $4::int)":                       "[{1 1184} {2 1700} {3 16} {4 20}]",
+		"insert into m values ($1, $2, $3, $4, $5, $6, $7)":                                       "[{6 1184} {1 1700} {7 16} {3 20}]",
+		"insert into n (a, b) values ($1, $2)":                                                    "[]",
+		"insert into n (a, b, c) values ($1, $2, $3)":                                             "[{3 20} {2 25}]",
+		"insert into n (a, b, c) values ($1, $2, $3 + 1)":                                         "[]",
+		"insert into n (a, b, c) values (1, '', 2), ($1, $2, $3)":                                 "[]",
+		"insert into n select a + 1, b, c from n where b = $1 and c = $2":                         "[]",
+		"select * from n where b = $1 and c = $2":                                                 "[]",
+		"insert into n values (?, ?, ?)":                                                          "[{3 20} {2 25}]",
+		"insert into q values ($1)":                                                               "[]",
+	} {
+		if got := fmt.Sprint(mustPrepare(t, b, sql).Key()); got != want {
+			t.Errorf("%s: key %s, want %s", sql, got, want)
+		}
+	}
 }

@@ -46,7 +46,7 @@ func (s *Stmt) buildUpsert(t *table, c *grammar.OnConflict) (*upsertPlan, *Error
 		if slices.Contains(t.pk, at) {
 			return nil, refuse("invalid query: it is illegal to update primary key column: %q", col.name)
 		}
-		if _, _, err := a.infer(as.Value, col.typ.expr(), sc); err != nil {
+		if _, err := a.typed(as.Value, col.typ.expr(), sc); err != nil {
 			return nil, err
 		}
 		if err := a.checkLiterals(as.Value); err != nil {
