@@ -153,7 +153,7 @@ func TestCapHoldsAtEveryMoment(t *testing.T) {
 	})
 }
 
-// max_conns bounds the cluster, and who has no idle connection takes one from the richest node that has.
+// max_conns bounds the cluster, and a request that only an idle connection elsewhere keeps from its node has it closed.
 func TestClusterCapStealsIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newNet("A", "B")
@@ -161,25 +161,38 @@ func TestClusterCapStealsIdle(t *testing.T) {
 		o.MaxConns = 6
 		o.AcquireTimeout = time.Second
 		g := testGate(t, f, o, spec("A", 10, 0), spec("B", 10, 0))
-		var held []Lease
-		for range 6 {
-			held = append(held, mustLease(t, g, Request{Node: "A", Strict: true}))
+		a, b := Request{Node: "A", Strict: true}, Request{Node: "B", Strict: true}
+		var onA, onB []Lease
+		for range 3 {
+			onA, onB = append(onA, mustLease(t, g, a)), append(onB, mustLease(t, g, b))
 		}
-		mustHold(t, g)
 		var timeout *AcquireTimeoutError
-		_, err := g.Lease(context.Background(), Request{Node: "B", Strict: true})
-		if !errors.As(err, &timeout) || timeout.Max != 6 || timeout.Open != 6 {
+		if _, err := g.Lease(context.Background(), b); !errors.As(err, &timeout) || timeout.Max != 6 || timeout.Open != 6 {
 			t.Fatalf("all six are in use, and: %v", err)
 		}
-		held[0].Release()
-		held[1].Release()
-		l := mustLease(t, g, Request{Node: "B", Strict: true})
-		if a, b := f.node("A").get(openOf), f.node("B").get(openOf); a != 5 || b != 1 {
-			t.Errorf("A %d, B %d; want 5 and 1", a, b)
-		}
-		l.Release()
-		releaseAll(held[2:])
 		mustHold(t, g)
+		releaseAll(onA) // idle, at A's share
+		onB = append(onB, mustLease(t, g, b))
+		if a, b := f.node("A").get(openOf), f.node("B").get(openOf); a != 2 || b != 4 {
+			t.Errorf("A %d, B %d; want 2 and 4", a, b)
+		}
+		// Two at once take two, not more.
+		more := make(chan Lease, 2)
+		for range 2 {
+			go func() {
+				l, err := g.Lease(context.Background(), b)
+				if err != nil {
+					t.Errorf("lease: %v", err)
+				}
+				more <- l
+			}()
+		}
+		onB = append(onB, <-more, <-more)
+		if a, b := f.node("A").get(openOf), f.node("B").get(openOf); a != 0 || b != 6 {
+			t.Errorf("A %d, B %d; want 0 and 6", a, b)
+		}
+		mustHold(t, g)
+		releaseAll(onB)
 		quiesce(t, g, f)
 	})
 }

@@ -69,6 +69,7 @@ func (g *Gate) newPhysical(n *node, conn Conn, now int64) *physical {
 // socket is closed it counts toward the caps.
 func (g *Gate) startClose(pc *physical, why closeReason) {
 	pc.node.closing++
+	g.closing++
 	pc.node.count.closed[why].Add(1)
 	g.closes = append(g.closes, pc)
 	g.event(Event{Kind: ConnClosed, Node: pc.node.info, Reason: closeNames[why]})
@@ -80,6 +81,7 @@ func (g *Gate) closeConn(pc *physical) {
 	g.mu.Lock()
 	n := pc.node
 	n.closing--
+	g.closing--
 	g.addTotal(-1)
 	switch pc.heir {
 	case heirPoor:
@@ -120,7 +122,7 @@ func (g *Gate) replace(pc *physical, now int64) bool {
 	if !g.mayRetire(now) {
 		return false
 	}
-	if len(n.idle) > 0 || len(n.inUse) == 0 {
+	if len(n.idle) > 0 || len(n.inUse) == 1 {
 		return true
 	}
 	if g.canReserve(n) {

@@ -167,7 +167,7 @@ func (g *Gate) dialed(n *node, op *dialOp, conn Conn, took int64) {
 		g.deliver(w, pc, now)
 		return
 	}
-	if why, over := g.excess(n); over {
+	if why, over := g.excess(n, 1); over {
 		g.startClose(pc, why)
 		return
 	}

@@ -159,6 +159,7 @@ type Gate struct {
 	queues     []*class
 	max        int // cap of the cluster; 0 = none
 	total      int // connections that count toward it
+	closing    int // those of them that are being closed
 	share      shares
 	panicking  bool    // AllEjected was reported
 	due        bool    // something was freed: waiters may be placed
@@ -314,7 +315,7 @@ func (g *Gate) spawn(f func()) {
 // done is the end of a goroutine of the gate. The lock must be held.
 func (g *Gate) done() {
 	g.tasks--
-	if g.closed && g.tasks == 0 && g.quiet != nil {
+	if g.closed && g.tasks == 0 && len(g.closes) == 0 && g.quiet != nil {
 		close(g.quiet)
 		g.quiet = nil
 	}

@@ -69,14 +69,15 @@ func (l Lease) Release() {
 		return
 	}
 	pc.seq++
-	n.dropInUse(pc)
 	if pc.rtt != nil {
 		n.observe(int64(pc.rtt.RTT()), now)
 	}
 	if n.health.Troubled() && pc.gen == n.gen {
 		n.health.Success(balancer.Use, g.at(now))
 	}
-	if why, over := g.over(pc, now); over {
+	why, over := g.over(pc, now)
+	n.dropInUse(pc)
+	if over {
 		g.startClose(pc, why)
 	} else {
 		g.offer(pc, now)
@@ -121,7 +122,7 @@ func (l Lease) discard(why closeReason, failed bool) {
 	g.unlock()
 }
 
-// over tells whether a connection that comes back must be closed, and why.
+// over tells whether a connection that comes back must be closed, and why. It is still among those in use.
 func (g *Gate) over(pc *physical, now int64) (closeReason, bool) {
 	n := pc.node
 	switch {
@@ -132,22 +133,23 @@ func (g *Gate) over(pc *physical, now int64) (closeReason, bool) {
 	case pc.gen != n.gen:
 		return closedEvict, true
 	}
-	if why, over := g.excess(n); over {
+	if why, over := g.excess(n, 0); over {
 		return why, true
 	}
 	switch {
 	case pc.expires > 0 && now >= pc.expires:
 		return closedLifetime, g.replace(pc, now)
-	case g.mayMove() && n.total()+1 > n.share:
+	case g.mayMove() && n.total() > n.share:
 		g.giveWay(pc)
 		return closedRebalance, true
 	}
 	return 0, false
 }
 
-// excess tells whether a connection of a node that is in no list is one too many: a cap was lowered.
-func (g *Gate) excess(n *node) (closeReason, bool) {
-	return closedExcess, n.spec.MaxConns > 0 && n.total()+1 > n.spec.MaxConns || g.max > 0 && g.total > g.max
+// excess tells whether a node, or the cluster, has more connections than its cap, which was lowered. Those that
+// are being closed already don't count here; unlisted ones are those that are in none of the node's lists.
+func (g *Gate) excess(n *node, unlisted int) (closeReason, bool) {
+	return closedExcess, n.spec.MaxConns > 0 && n.total()-n.closing+unlisted > n.spec.MaxConns || g.max > 0 && g.total-g.closing > g.max
 }
 
 // offer gives a connection that is in no list to the oldest waiter that may use it, or makes it idle.

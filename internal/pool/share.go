@@ -70,7 +70,7 @@ func (g *Gate) setShares() {
 		g.refresh(n)
 	}
 	// With fewer nodes the cap may be lower.
-	for over := g.total - g.max; over > 0; over-- {
+	for over := g.total - g.closing - g.max; over > 0; over-- {
 		pc := g.takeRichest(nil, false)
 		if pc == nil {
 			break
@@ -92,7 +92,7 @@ func (g *Gate) setPoor(n *node) {
 
 // mayMove tells whether a connection should give way now.
 func (g *Gate) mayMove() bool {
-	return g.max > 0 && g.share.poor > 0 && g.total >= g.max && g.share.moving < min(max(1, g.max/10), g.share.poor)
+	return g.max > 0 && g.share.poor > 0 && g.share.stealing == 0 && g.total >= g.max && g.share.moving < min(max(1, g.max/10), g.share.poor)
 }
 
 // giveWay marks a connection that is about to be closed: its slot goes to a poor node.
