@@ -175,6 +175,21 @@ func TestSwitch(t *testing.T) {
 	}
 }
 
+// TestSwitchToDead: a switchover to an instance that dies meanwhile is given up.
+func TestSwitchToDead(t *testing.T) {
+	c, clock := sharded(t, picotest.Config{})
+	s := c.SwitchLeader("default_2", "i4")
+	c.Node("i4").Kill()
+	clock.Advance(time.Second)
+	<-s.Done()
+	if l := c.Leader("default_2").Name(); l != "i3" {
+		t.Errorf("%s leads, want i3", l)
+	}
+	if err := c.Exec("update t set v = 1 where id = 2"); err != nil {
+		t.Errorf("the old leader still refuses writes: %v", err)
+	}
+}
+
 // TestReadPreference asks where reads are served.
 func TestReadPreference(t *testing.T) {
 	c, _ := sharded(t, picotest.Config{})
@@ -376,10 +391,19 @@ func TestRaftLeader(t *testing.T) {
 		t.Error("no election after nine seconds")
 	}
 	clock.Advance(time.Second)
-	if err := <-ddl; err != nil {
-		t.Error(err)
-	}
 	if c.RaftLeader() == nil {
 		t.Error("no raft leader after ten seconds")
+	}
+	select {
+	case err := <-ddl:
+		t.Errorf("DDL didn't wait for the leader of default_1 to be replaced: %v", err)
+	default:
+	}
+	if _, err := session(t, c, "i5", "").Exec(t.Context(), "alter system set sql_motion_row_max = 100"); err != nil {
+		t.Errorf("what needs the raft leader alone: %v", err)
+	}
+	clock.Advance(30 * time.Second)
+	if err := <-ddl; err != nil {
+		t.Error(err)
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"time"
 )
 
-func timeDuration(n int64) time.Duration { return time.Duration(n) }
-
 // closedChan is a channel that is closed already.
 func closedChan() <-chan struct{} {
 	ch := make(chan struct{})
@@ -236,6 +234,7 @@ func (n *Node) Thaw() {
 		return
 	}
 	n.offlineTimer.stopLocked()
+	c.publishLocked() // for those who wait for it to answer
 	if n.current == offline && n.process == running {
 		n.windowTimer = c.afterLocked(c.scaled(thawOnline), func() {
 			if n.current == offline && n.process == running {

@@ -31,7 +31,7 @@ func (c *Cluster) plan(node *Node, stmt engine.StmtAPI, args []engine.Value) (*p
 	case engine.Empty, engine.NoOp, engine.Deallocate, engine.Explain:
 		return here, nil
 	case engine.DDL, engine.ACL, engine.SystemSet:
-		return c.planCatalog(node, here), nil
+		return c.planCatalog(node, here, stmt.Kind() == engine.DDL), nil
 	}
 	options, bad := stmt.Options(args)
 	if bad != nil {
@@ -43,7 +43,7 @@ func (c *Cluster) plan(node *Node, stmt engine.StmtAPI, args []engine.Value) (*p
 	}
 	if set.Tier == "" {
 		if stmt.Kind() != engine.DQL && stmt.Global() {
-			return c.planCatalog(node, here), nil
+			return c.planCatalog(node, here, false), nil
 		}
 		return here, nil
 	}
@@ -52,14 +52,23 @@ func (c *Cluster) plan(node *Node, stmt engine.StmtAPI, args []engine.Value) (*p
 	return c.planSharded(node, stmt, options, set)
 }
 
-// planCatalog: what every instance has to agree on goes to the raft leader, and waits while there is none.
-func (c *Cluster) planCatalog(node *Node, p *plan) *plan {
+// planCatalog: what every instance has to agree on goes to the raft leader, and waits while there is none. A
+// change of the schema waits for every leader as well, for each has to apply it.
+func (c *Cluster) planCatalog(node *Node, p *plan, everywhere bool) *plan {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.raftLeader
 	if l == nil || !l.aliveLocked() {
 		p.wait, p.limitText = c.electedLocked(), "leader is unknown yet"
 		return p
+	}
+	if everywhere {
+		for _, rs := range c.replicasets {
+			if !rs.gone && !rs.master.aliveLocked() {
+				p.wait, p.limitText = c.changed, timedOut
+				return p
+			}
+		}
 	}
 	p.served = []*Node{l}
 	if l != node {
@@ -204,11 +213,11 @@ func (c *Cluster) serverLocked(node *Node, rs *replicaset, preference string) (*
 	if preference == "leader" {
 		return usable(rs.master)
 	}
-	if rs.deadReplicaLocked() {
-		return nil, never
-	}
 	if node.rs == rs && runsLocally(node.version()) && (preference == "any" || node != rs.master) {
 		return node, nil
+	}
+	if rs.deadReplicaLocked() {
+		return nil, never
 	}
 	// The balanced call prefers replicas, in turn.
 	for range rs.members {

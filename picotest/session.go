@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -130,7 +131,7 @@ func (s *session) delay() bool {
 		return true
 	}
 	passed := make(chan struct{})
-	t := s.c.node.c.clock.AfterFunc(timeDuration(d), func() { close(passed) })
+	t := s.c.node.c.clock.AfterFunc(time.Duration(d), func() { close(passed) })
 	defer t.Stop()
 	select {
 	case <-passed:

@@ -83,6 +83,11 @@ func (s *Switch) finishLocked() {
 	if s.settled {
 		return
 	}
+	if s.to.current != online || !s.to.aliveLocked() {
+		s.rs.cancelLocked()
+		s.c.publishLocked()
+		return
+	}
 	s.timer.stopLocked()
 	s.settled = true
 	s.rs.change = nil

@@ -102,6 +102,7 @@ func (c *Cluster) addNode(rs *replicaset, reason string) (*Node, error) {
 	}
 	version := c.version
 	n.build.Store(&version)
+	n.picture.Store(&engine.System{}) // until it is published
 	n.logins.init()
 	n.counters.init()
 	if err := n.listenLocked(""); err != nil {
