@@ -144,10 +144,10 @@ func (s *Stmt) storageError(text string, v View) *Error {
 // limits holds a run against sql_vdbe_opcode_max and sql_motion_row_max; 0 is no limit.
 func (s *Stmt) limits(r *runState, code string, args []Value, v View, o *Options, rows [][]cell, steps int) *Error {
 	parts := max(1, len(v.Copies))
-	if o.OpcodeMax > 0 && int64(steps/parts) > o.OpcodeMax && len(s.tables) > 0 {
+	if o.OpcodeMax > 0 && int64(steps/parts) > o.OpcodeMax {
 		return s.storageError(fmt.Sprintf("Reached a limit on max executed vdbe opcodes. Limit: %d", o.OpcodeMax), v)
 	}
-	if o.MotionRowMax <= 0 || int64(len(rows)) <= o.MotionRowMax || s.tier == "" {
+	if o.MotionRowMax <= 0 || int64(len(rows)) <= o.MotionRowMax {
 		return nil
 	}
 	text := func(n int64) string {

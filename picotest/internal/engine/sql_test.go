@@ -84,6 +84,8 @@ func TestLimits(t *testing.T) {
 	b.want("3; SELECT 1", "select count(*) from p option (sql_motion_row_max = 2)")
 	b.want("! XX000 sbroad: Query 1 from EXPLAIN (RAW): Reached a limit on max executed vdbe opcodes. Limit: 3", "select name from _pico_instance option (sql_vdbe_opcode_max = 3)")
 	b.want("5; SELECT 1", "select count(*) from _pico_instance option (sql_vdbe_opcode_max = 0)")
+	b.want("! XX000 sbroad: Query 1 from EXPLAIN (RAW): Exceeded maximum number of rows (1) in virtual table: 2", "select * from (values (1), (2)) option (sql_motion_row_max = 1)")
+	b.want("! XX000 sbroad: Query 1 from EXPLAIN (RAW): Reached a limit on max executed vdbe opcodes. Limit: 1", "select * from (values (1), (2)) option (sql_vdbe_opcode_max = 1)")
 	three := int64(3)
 	b.sess.OpcodeMax = &three
 	b.want("! XX000 sbroad: Query 1 from EXPLAIN (RAW): Reached a limit on max executed vdbe opcodes. Limit: 3", "select k from p where k = 1")
