@@ -1,6 +1,10 @@
 package balancer
 
-import "github.com/picodata/go-picodata/options"
+import (
+	"strings"
+
+	"github.com/picodata/go-picodata/options"
+)
 
 // Zones are the failure domains of prefer_zones, nearest first. Each is a list of KEY=VALUE that must all hold.
 type Zones [][]options.Setting
@@ -20,11 +24,21 @@ func ParseZones(items []string) Zones {
 // len(z) if none does.
 func (z Zones) Level(domain map[string]string) int {
 	for i, zone := range z {
-		if options.ZoneMatches(zone, domain) {
+		if matches(zone, domain) {
 			return i
 		}
 	}
 	return len(z)
+}
+
+// matches is options.ZoneMatches with a short way for keys as they are written in the cluster.
+func matches(zone []options.Setting, domain map[string]string) bool {
+	for _, want := range zone {
+		if value, ok := domain[want.Name]; !ok || !strings.EqualFold(value, want.Value) {
+			return options.ZoneMatches(zone, domain)
+		}
+	}
+	return len(zone) > 0
 }
 
 // Prefer wraps a strategy: the candidates of the nearest zone that has any are shown to it, the

@@ -23,35 +23,51 @@ const seedPrefix = "seed:"
 // nodes join with no connections and, unless this is the first Apply, a small part of their weight. A changed
 // address is a new node. What is the same is left alone. An ID that occurs twice is used once.
 func (g *Gate) Apply(nodes []NodeSpec) {
+	wanted := make(map[string]*NodeSpec, len(nodes))
+	byAddress := make(map[string]*NodeSpec, len(nodes))
+	for i := range nodes {
+		s := &nodes[i]
+		wanted[s.ID] = s
+		byAddress[s.Address] = s
+	}
 	g.mu.Lock()
 	defer g.unlock()
 	if g.closed {
 		return
 	}
-	wanted := make(map[string]struct{}, len(nodes))
-	for i := range nodes {
-		wanted[nodes[i].ID] = struct{}{}
-	}
-	g.adopt(nodes, wanted)
+	changed := !g.applied
 	for id, n := range g.nodes {
-		if _, ok := wanted[id]; !ok {
-			g.leave(n)
+		s := wanted[id]
+		if s == nil && strings.HasPrefix(id, seedPrefix) {
+			// It was known by its address alone, and may have an identity now.
+			if s = byAddress[n.spec.Address]; s != nil && g.nodes[s.ID] == nil {
+				delete(g.nodes, id)
+				g.nodes[s.ID] = n
+			} else {
+				s = nil
+			}
 		}
+		switch {
+		case s == nil || s.Address != n.spec.Address:
+			g.leave(n)
+		case !sameSpec(&n.spec, s):
+			g.change(n, s)
+		default:
+			continue
+		}
+		changed = true
 	}
 	for i := range nodes {
-		s := &nodes[i]
-		n := g.nodes[s.ID]
-		if n != nil && n.spec.Address != s.Address {
-			g.leave(n)
-			n = nil
-		}
-		if n == nil {
-			n = g.enter(s)
-		} else if !sameSpec(&n.spec, s) {
-			g.change(n, s)
+		if g.nodes[nodes[i].ID] == nil {
+			g.enter(wanted[nodes[i].ID])
+			changed = true
 		}
 	}
 	g.applied = true
+	g.due = true // what was unsure may be certain now
+	if !changed {
+		return
+	}
 	g.setShares()
 	g.publish()
 	for _, n := range g.slots {
@@ -60,30 +76,10 @@ func (g *Gate) Apply(nodes []NodeSpec) {
 		}
 	}
 	g.sayPanic()
-	g.due = true
-}
-
-// adopt renames nodes that were known by address alone and now have an identity.
-func (g *Gate) adopt(nodes []NodeSpec, wanted map[string]struct{}) {
-	for i := range nodes {
-		s := &nodes[i]
-		if g.nodes[s.ID] != nil {
-			continue
-		}
-		for id, n := range g.nodes {
-			if _, stays := wanted[id]; stays || n.spec.Address != s.Address || !strings.HasPrefix(id, seedPrefix) {
-				continue
-			}
-			delete(g.nodes, id)
-			g.nodes[s.ID] = n
-			g.change(n, s)
-			break
-		}
-	}
 }
 
 // enter makes a node, or takes back one that is leaving.
-func (g *Gate) enter(s *NodeSpec) *node {
+func (g *Gate) enter(s *NodeSpec) {
 	for n := range g.leaving {
 		if n.spec.ID == s.ID && n.spec.Address == s.Address {
 			delete(g.leaving, n)
@@ -97,7 +93,7 @@ func (g *Gate) enter(s *NodeSpec) *node {
 			if n.ejected {
 				n.probeTimer = g.clock.AfterFunc(max(n.health.Until().Sub(g.at(g.now())), 0), func() { g.probe(n) })
 			}
-			return n
+			return
 		}
 	}
 	n := &node{gate: g, spec: *s, ramp: rampSteps}
@@ -113,7 +109,6 @@ func (g *Gate) enter(s *NodeSpec) *node {
 	n.setWeight()
 	g.classify(n)
 	g.event(Event{Kind: NodeJoined, Node: n.info})
-	return n
 }
 
 // seat gives a node its Candidate.Index.
