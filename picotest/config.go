@@ -18,7 +18,8 @@ type Config struct {
 	// AdminPassword is that of the user admin; default T0psecret.
 	AdminPassword string
 	// Users are created at start. The first is the one that Cluster.DSN names. Default: "app",
-	// who may create tables and read and write all of them, and "plain", who may nothing.
+	// who may create tables and read and write all of them, and "plain", who may nothing; an
+	// empty list that isn't nil makes nobody.
 	Users []User
 	// Network is TCP (default) or Memory.
 	Network Network

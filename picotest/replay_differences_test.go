@@ -10,7 +10,10 @@ import (
 	"strings"
 )
 
-// What may differ between a recorded answer and a simulated one, all of it, each with its reason.
+// What may differ between a recorded answer and a simulated one, all of it, each with its reason. These are the
+// differences in texts; three more are in the code below: salts, nonces and signatures of a login are random
+// (showAuth), the order of rows is nobody's promise without ORDER BY (comparable), and the numbers of vshard's
+// configurations in _pico_tier tell how often the recorded cluster had been reconfigured (comparable).
 var differences = []struct {
 	reason string
 	find   *regexp.Regexp

@@ -169,12 +169,12 @@ func (c *Cluster) publishLocked() {
 	shared := c.pictureLocked()
 	for _, n := range c.nodes {
 		old := n.picture.Load()
-		if n.pinnedRouter == nil && (!n.pinnedCatalog || old == nil) {
+		if n.pinnedRouter == nil && !n.pinnedCatalog {
 			n.picture.Store(shared)
 			continue
 		}
 		own := *shared
-		if n.pinnedCatalog && old != nil {
+		if n.pinnedCatalog {
 			own = *old
 			own.Owners, own.Buckets = shared.Owners, shared.Buckets // the router doesn't go by the tables
 		}
