@@ -27,10 +27,16 @@ func (e *Engine) alterTable(s *Stmt, n *grammar.AlterTable) *Error {
 				}
 				return bare("column %s already exists", x.Column.Name.Name)
 			}
-			if x.Column.Null == grammar.NotNull {
-				return bare("column %s cannot be added as NOT NULL", x.Column.Name.Name)
+			col := column{name: x.Column.Name.Name, typ: typeOfName(x.Column.Type), nullable: x.Column.Null != grammar.NotNull, slot: c.slots}
+			if !col.nullable {
+				rows, err := e.store.anyRows(t)
+				if err != nil {
+					return broken(err)
+				}
+				if rows {
+					return bare("box error: FieldMissing: Tuple field %d (%s) required by space format is missing", len(c.columns)+1, col.name)
+				}
 			}
-			col := column{name: x.Column.Name.Name, typ: typeOfName(x.Column.Type), nullable: true, slot: c.slots}
 			c.columns = append(c.columns, col)
 			c.slots++
 			added = append(added, col)

@@ -218,7 +218,8 @@ func (f *bucketFinder) condition(x grammar.Expr, src *source) *bucketList {
 		if vals, ok := eq[b]; ok {
 			ids := &bucketList{}
 			for _, v := range vals {
-				if n, ok := v.(int64); ok && n >= 1 && uint64(n) <= f.count {
+				whole, _ := convertInt(v) // fractions are cut
+				if n, ok := whole.(int64); ok && n >= 1 && uint64(n) <= f.count {
 					ids = ids.union(&bucketList{[]uint64{uint64(n)}})
 				}
 			}

@@ -153,6 +153,7 @@ func TestBucketsOfStatements(t *testing.T) {
 		"select * from t where not id = 1":                                    "all",
 		"select * from t where id > 1":                                        "all",
 		"select * from t where bucket_id = 1934":                              "[1934]",
+		"select * from t where bucket_id in (1934.5, '7')":                    "[7 1934]",
 		"select * from t where id = 1::int":                                   "[1934]",
 		"select * from k where a = 'lol' and b = 5":                           "[442]",
 		"select * from k where (a, b) = ('lol', 5)":                           "[442]",

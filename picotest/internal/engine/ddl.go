@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/picodata/go-picodata/picotest/internal/grammar"
@@ -139,6 +140,17 @@ func (e *Engine) newTable(r *runState, n *grammar.CreateTable) (*table, *Error) 
 		return nil, refuse("Primary key must be declared.")
 	}
 	last, withBucket := -1, false
+	if at := slices.Index(pkNames, "bucket_id"); at >= 0 && !t.global {
+		switch {
+		case at > 0:
+			return nil, refuse("invalid primary key: Primary key must include bucket_id as first column.")
+		case len(pkNames) == 1:
+			return nil, refuse("invalid primary key: Primary key must include at least one column in addition to bucket_id.")
+		}
+	}
+	if _, taken := t.column("bucket_id"); taken && !t.global {
+		return nil, refuse("invalid column: bucket_id is reserved for system use in sharded tables. Choose another name.")
+	}
 	for _, name := range pkNames {
 		if i, ok := t.column(name); ok {
 			last = max(last, i)
@@ -146,13 +158,10 @@ func (e *Engine) newTable(r *runState, n *grammar.CreateTable) (*table, *Error) 
 		} else if name == "bucket_id" && !t.global {
 			withBucket = true
 		} else {
-			return nil, refuse("Primary key column %s not found.", name)
+			return nil, refuse("invalid column: Primary key column %s not found.", name)
 		}
 	}
 	if !t.global {
-		if _, taken := t.column("bucket_id"); taken {
-			return nil, refuse("invalid column: column name bucket_id is reserved")
-		}
 		hidden := column{name: "bucket_id", typ: sqlType{base: tUnsigned}, hidden: true}
 		t.columns = append(t.columns[:last+1], append([]column{hidden}, t.columns[last+1:]...)...)
 	}

@@ -115,8 +115,8 @@ func (a *analyzer) inferCall(x *grammar.FuncCall, want sqlType, sc *scope) (sqlT
 		return typeUnknown, 0, refuse("volatile function is not allowed in filter clause")
 	}
 	if f.aggregate {
-		if sc != nil && sc.filter && !sc.having {
-			return typeUnknown, 0, refuse("invalid query: aggregate functions are not allowed in the WHERE clause or JOIN condition")
+		if sc != nil && sc.noAggregate != "" {
+			return typeUnknown, 0, refuse("invalid query: aggregate function %q is not allowed in %s", name, sc.noAggregate)
 		}
 		sc.sawAggregate()
 	}

@@ -35,12 +35,12 @@ type source struct {
 
 // scope is what names mean inside one SELECT.
 type scope struct {
-	parent  *scope
-	sources []*source
-	ctes    map[string]*cte
-	filter  bool // inside WHERE, ON or HAVING, where volatile functions are refused
-	having  bool // the filter is HAVING, where aggregates are welcome
-	core    *core
+	parent      *scope
+	sources     []*source
+	ctes        map[string]*cte
+	filter      bool   // inside WHERE, ON or HAVING, where volatile functions are refused
+	noAggregate string // the clause that is being read, if it takes no aggregates
+	core        *core
 }
 
 // tableColumns gives a table's columns as a source offers them; in SQLite they're called after their slots.

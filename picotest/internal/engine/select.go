@@ -65,8 +65,15 @@ func (a *analyzer) selectCore(n *grammar.SelectCore, sc *scope, want []sqlType) 
 	return "SELECT " + distinct + items + from + where + group + windows, cols, c, nil
 }
 
-// filter analyses WHERE, ON and HAVING.
+// filter analyses WHERE and ON.
 func (a *analyzer) filter(x grammar.Expr, sc *scope) (string, *Error) {
+	sc.noAggregate = "WHERE"
+	defer func() { sc.noAggregate = "" }()
+	return a.having(x, sc)
+}
+
+// having analyses a condition that may have aggregates.
+func (a *analyzer) having(x grammar.Expr, sc *scope) (string, *Error) {
 	sc.filter = true
 	defer func() { sc.filter = false }()
 	t, err := a.typed(x, typeBool, sc)
@@ -183,7 +190,9 @@ func (a *analyzer) grouping(n *grammar.SelectCore, sc *scope, c *core) (string, 
 		if err != nil {
 			return "", err
 		}
-		if _, err := a.typed(x, typeUnknown, sc); err != nil {
+		sc.noAggregate = "GROUP BY"
+		_, err = a.typed(x, typeUnknown, sc)
+		if sc.noAggregate = ""; err != nil {
 			return "", err
 		}
 		keys[a.emitKind(unparen(x), sc)] = true
@@ -191,9 +200,7 @@ func (a *analyzer) grouping(n *grammar.SelectCore, sc *scope, c *core) (string, 
 	}
 	having := ""
 	if n.Having != nil {
-		sc.having = true
-		text, err := a.filter(n.Having, sc)
-		sc.having = false
+		text, err := a.having(n.Having, sc)
 		if err != nil {
 			return "", err
 		}

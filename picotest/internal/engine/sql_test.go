@@ -69,6 +69,13 @@ func TestQueries(t *testing.T) {
 		{"select value from _pico_db_config where value = value", "! XX000 sbroad: unexpected expression of type any, explicit cast to the actual type is required"},
 		{"select lower(1)", "! XX000 sbroad: could not resolve function overload for lower(int)"},
 		{"select p.k from p join p as q on p.k = q.k where nope = 1", `! XX000 sbroad: column with name "nope" not found`},
+		{"select k + count(k) from p group by k + count(k)", `! XX000 sbroad: invalid query: aggregate function "count" is not allowed in GROUP BY`},
+		{"create table z (a int, primary key (a, bucket_id))", "! XX000 sbroad: invalid primary key: Primary key must include bucket_id as first column."},
+		{"create table z (a int, primary key (bucket_id))", "! XX000 sbroad: invalid primary key: Primary key must include at least one column in addition to bucket_id."},
+		{"create table z (a int, bucket_id int, primary key (bucket_id, a))", "! XX000 sbroad: invalid column: bucket_id is reserved for system use in sharded tables. Choose another name."},
+		{"create table z (a int, primary key (bucket_id, a)) distributed globally", "! XX000 sbroad: invalid column: Primary key column bucket_id not found."},
+		{"alter table p add column k text", "! XX000 column k already exists"},
+		{"alter table p add column z int not null", "! XX000 box error: FieldMissing: Tuple field 5 (z) required by space format is missing"},
 		{"select 1/0", "! XX000 sbroad: Query 1 from EXPLAIN (RAW): Failed to execute SQL statement: division by zero"},
 	} {
 		b.want(c.want, c.sql)

@@ -189,6 +189,16 @@ func (s *store) addColumn(t *table, col column) error {
 	})
 }
 
+// anyRows tells whether some copy of a table has rows.
+func (s *store) anyRows(t *table) (found bool, err error) {
+	err = s.eachPhys(t.id, func(n int) error {
+		rows, _, err := s.db.query("SELECT 1 FROM "+physName(t.id, n)+" LIMIT 1", nil, 0)
+		found = found || len(rows) > 0
+		return err
+	})
+	return found, err
+}
+
 func (s *store) truncate(t *table) error {
 	return s.eachPhys(t.id, func(n int) error { return s.db.exec("DELETE FROM " + physName(t.id, n)) })
 }
