@@ -26,7 +26,7 @@ type opened struct {
 // connect opens a control connection to whoever answers first.
 func (w *Watcher) connect() error {
 	targets := w.targets()
-	won, at, err := Race(w.ctx, w.clock, w.config.Stagger, len(targets), func(ctx context.Context, i int) (opened, error) {
+	won, at, err := race(w.ctx, w.clock, w.stagger, len(targets), func(ctx context.Context, i int) (opened, error) {
 		o, err := w.open(ctx, targets[i])
 		if err != nil {
 			err = &NodeError{Node: targets[i].Address, Err: err}
@@ -48,6 +48,15 @@ func (w *Watcher) connect() error {
 	}
 	w.log.Debug("picodata: control connection opened", "node", targets[at].Address, "instance_uuid", won.uuid)
 	return nil
+}
+
+// stagger is short before the second attempt: a black-holed seed must not add much to what a statement's own
+// dial may then lose at the same node, and one login too many, on a slow network, is all it costs.
+func (w *Watcher) stagger(started int) time.Duration {
+	if started == 1 {
+		return w.config.Stagger / 5
+	}
+	return w.config.Stagger
 }
 
 // open dials, within connect_timeout, and asks who is there, within the time of a query: a

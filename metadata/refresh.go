@@ -164,6 +164,9 @@ func (w *Watcher) refresh() (out outcome) {
 		}
 		out.changed = w.publish(t)
 		w.noteSuccess()
+		if w.config.OnRefresh != nil {
+			w.config.OnRefresh(w.Topology())
+		}
 		out.switching = switching(t)
 		if w.loop.conn != nil && !t.Static {
 			w.refreshBuckets()

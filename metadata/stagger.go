@@ -8,18 +8,16 @@ import (
 	"github.com/picodata/go-picodata/options"
 )
 
-// DefaultStagger is how long Race lets one attempt be silent before it starts the next beside it.
-const DefaultStagger = 250 * time.Millisecond
-
-// Race tries n targets in order and returns the first that succeeds. The next attempt starts
-// as soon as one fails, or when the youngest has been silent for stagger; nothing is given up
-// but by dial itself or by ctx. So a black-holed target costs one stagger and a refused one
-// nothing. Attempts that lose are cancelled, and what they bring all the same goes to discard.
+// race tries n targets in order and returns the first that succeeds. The next attempt starts
+// as soon as one fails, or when the youngest has been silent for stagger, which is given the number of
+// attempts so far; nothing is given up but by dial itself or by ctx. So a black-holed target
+// costs one stagger and a refused one nothing. Attempts that lose are cancelled, and what they
+// bring all the same goes to discard.
 //
 // stop, if set, tells an error that every other target would answer too: it ends the race.
-// The error joins what each attempt said. Race returns without waiting for the losers: their
+// The error joins what each attempt said. race returns without waiting for the losers: their
 // goroutines end as soon as dial heeds its context.
-func Race[T any](ctx context.Context, clock options.Clock, stagger time.Duration, n int,
+func race[T any](ctx context.Context, clock options.Clock, stagger func(started int) time.Duration, n int,
 	dial func(ctx context.Context, i int) (T, error), discard func(T), stop func(error) bool) (winner T, at int, err error) {
 	type outcome struct {
 		value T
@@ -59,7 +57,7 @@ func Race[T any](ctx context.Context, clock options.Clock, stagger time.Duration
 	}
 	var errs []error
 	tick := make(chan struct{}, 1)
-	timer := clock.AfterFunc(stagger, func() {
+	timer := clock.AfterFunc(stagger(1), func() {
 		select {
 		case tick <- struct{}{}:
 		default:
@@ -84,14 +82,14 @@ func Race[T any](ctx context.Context, clock options.Clock, stagger time.Duration
 			}
 			if next < n {
 				start()
-				timer.Reset(stagger)
+				timer.Reset(stagger(next))
 			} else if running == 0 {
 				return winner, -1, errors.Join(errs...)
 			}
 		case <-tick:
 			if next < n {
 				start()
-				timer.Reset(stagger)
+				timer.Reset(stagger(next))
 			}
 		case <-ctx.Done():
 			leave()

@@ -13,6 +13,8 @@ import (
 	"github.com/picodata/go-picodata/options"
 )
 
+const stagger = 250 * time.Millisecond
+
 // racer is a set of targets, each with its own way to behave.
 type racer struct {
 	mu        sync.Mutex
@@ -25,7 +27,7 @@ type racer struct {
 
 func (r *racer) run(ctx context.Context, stop func(error) bool) (int, error) {
 	r.starts, r.began = map[int]time.Duration{}, time.Now()
-	_, at, err := Race(ctx, options.SystemClock{}, DefaultStagger, len(r.targets), func(ctx context.Context, i int) (int, error) {
+	_, at, err := race(ctx, options.SystemClock{}, func(int) time.Duration { return stagger }, len(r.targets), func(ctx context.Context, i int) (int, error) {
 		r.mu.Lock()
 		r.starts[i] = time.Since(r.began)
 		r.mu.Unlock()
@@ -150,7 +152,7 @@ func TestRace(t *testing.T) {
 			}
 			r.targets = append(r.targets, answers(0))
 			at, err := r.run(t.Context(), nil)
-			if at != 4 || err != nil || time.Since(r.began) != 4*DefaultStagger {
+			if at != 4 || err != nil || time.Since(r.began) != 4*stagger {
 				t.Errorf("%d, %v after %v", at, err, time.Since(r.began))
 			}
 			if fmt.Sprint(r.starts) != "map[0:0s 1:250ms 2:500ms 3:750ms 4:1s]" {

@@ -35,7 +35,7 @@ func TestWatcherBootstrapByIdentity(t *testing.T) {
 		if err := w.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if d := time.Since(began); d > 2*DefaultStagger+30*time.Millisecond {
+		if d := time.Since(began); d > 2*stagger+30*time.Millisecond {
 			t.Errorf("the black hole cost %v", d)
 		}
 		if got := included(cfg, w.Topology()); !slices.Equal(got, []string{"i1", "i2"}) {

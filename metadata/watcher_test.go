@@ -134,7 +134,7 @@ func TestWatcherSeedDownAtStart(t *testing.T) {
 				})
 				began := time.Now()
 				start(t, w)
-				if d := time.Since(began); d != 0 && d != DefaultStagger {
+				if d := time.Since(began); d != 0 && d != 50*time.Millisecond {
 					t.Errorf("a black hole cost %v", d)
 				}
 			}
@@ -147,7 +147,7 @@ func TestWatcherSeedDownAtStart(t *testing.T) {
 			w, _ := watch(t, c, fakeConfig("10.0.0.1:4327", "10.0.0.2:4327"))
 			began := time.Now()
 			start(t, w)
-			if d := time.Since(began); d > DefaultStagger {
+			if d := time.Since(began); d > stagger {
 				t.Errorf("a frozen node cost %v", d)
 			}
 		})
@@ -266,7 +266,8 @@ func TestWatcherHintDuringRefresh(t *testing.T) {
 func TestWatcherIntervalHasJitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newFakeCluster(2)
-		w, _ := watch(t, c, fakeConfig("10.0.0.1:4327"))
+		refreshes := uint64(0)
+		w, _ := watch(t, c, fakeConfig("10.0.0.1:4327"), func(wc *WatcherConfig) { wc.OnRefresh = func(*Topology) { refreshes++ } })
 		start(t, w)
 		gaps := map[time.Duration]bool{}
 		last := w.Topology().ReadAt
@@ -286,6 +287,9 @@ func TestWatcherIntervalHasJitter(t *testing.T) {
 		}
 		if v := w.Topology().Version; v != 1 {
 			t.Errorf("version %d, though nothing changed", v)
+		}
+		if n := w.Stats().Refreshes; n != refreshes {
+			t.Errorf("OnRefresh heard of %d readings of %d", refreshes, n)
 		}
 	})
 }
@@ -307,7 +311,7 @@ func TestWatcherFrozenControlNode(t *testing.T) {
 		if l, _ := w.Topology().Leader("rs-2"); l.Name != "i3" {
 			t.Fatal("news from a frozen node")
 		}
-		time.Sleep(3*time.Second + 2*DefaultStagger) // the query's deadline, and perhaps the frozen node once more
+		time.Sleep(3*time.Second + 2*stagger) // the query's deadline, and perhaps the frozen node once more
 		synctest.Wait()
 		if l, _ := w.Topology().Leader("rs-2"); l.Name != "i4" || w.Topology().ReadFrom == "i1" {
 			t.Errorf("leader %s, read from %s", l.Name, w.Topology().ReadFrom)
