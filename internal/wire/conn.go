@@ -31,7 +31,7 @@ type pqStmt interface {
 }
 
 // Conn is one physical connection, logged in. It is used by one goroutine at a time; only
-// Close may come from another one.
+// Close and Interrupt may come from another one.
 type Conn struct {
 	cfg    *Config
 	target Target
@@ -127,7 +127,16 @@ func (c *Conn) end(ctx context.Context, err error) error {
 	return c.failed(ctx, err, fired)
 }
 
-// revive lifts the deadline that a context has set after the answer was complete.
+// NextOp is the number of the operation that will be begun next on the connection: of the next Query
+// until its rows are closed, of the next Exec.
+func (c *Conn) NextOp() uint64 { return c.watch.next() }
+
+// Interrupt ends the operation of that number with ErrInterrupted, if it is under way, and
+// reports whether it was. The connection is lost with it, unless the answer was complete by then. It may be
+// called from any goroutine, waits for nothing, and never touches another operation.
+func (c *Conn) Interrupt(op uint64) bool { return c.watch.interrupt(op) }
+
+// revive lifts the deadline that a context or an interruption has set after the answer was complete.
 func (c *Conn) revive() {
 	if c.g.ready() {
 		if err := c.g.nc.SetDeadline(time.Time{}); err != nil {
@@ -165,6 +174,9 @@ func (c *Conn) failed(ctx context.Context, err error, fired bool) error {
 	case fired && ctx.Err() != nil:
 		c.g.fail(err)
 		err = ctx.Err()
+	case c.watch.cut:
+		c.g.fail(err)
+		err = ErrInterrupted
 	case c.g.fatal != nil:
 		err = c.g.fatal
 	case c.g.err != nil:

@@ -86,6 +86,8 @@ var (
 	ErrBusy = errors.New("the connection is busy: close the rows of its last query first")
 	// ErrClosed is the use of a connection that was closed or has failed.
 	ErrClosed = errors.New("the connection is closed")
+	// ErrInterrupted is an operation that Interrupt ended. Nobody's fault.
+	ErrInterrupted = errors.New("the statement was interrupted while it waited for an answer")
 	// ErrCleartext is a server that wants the password itself over an unencrypted connection.
 	ErrCleartext = errors.New("the server asks for the password in clear text over an unencrypted connection: use TLS (sslmode=require or verify-full), or set allow_cleartext_password=on")
 )

@@ -371,7 +371,7 @@ func (g *guard) fill(need int) error {
 // before keeps its say.
 func (g *guard) boundDrain() {
 	g.drainEnd = time.Now().Add(drainTime)
-	if g.nc.SetReadDeadline(g.drainEnd) == nil && g.owner.watch.fired.Load() {
+	if g.nc.SetReadDeadline(g.drainEnd) == nil && (g.owner.watch.fired.Load() || g.owner.watch.interrupted()) {
 		_ = g.nc.SetReadDeadline(past)
 	}
 }
