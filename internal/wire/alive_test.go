@@ -99,6 +99,7 @@ func TestNoticesOnIdleConnection(t *testing.T) {
 	c, done := idleConn(t, cfg, func(p *peer) {
 		p.be.Send(&pgproto3.NoticeResponse{Severity: "NOTICE", Code: "00000", Message: "first"})
 		p.be.Send(&pgproto3.ParameterStatus{Name: "server_version", Value: "16.0"})
+		p.be.Send(&pgproto3.NotificationResponse{Channel: "c", Payload: "p"})
 		p.be.Send(&pgproto3.NoticeResponse{Severity: "NOTICE", Code: "00000", Message: strings.Repeat("x", 5000)})
 		p.be.Flush()
 	})

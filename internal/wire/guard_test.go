@@ -110,6 +110,43 @@ func TestMalformedAnswers(t *testing.T) {
 	}
 }
 
+// What came before the malformed message counts: a statement that was answered isn't in doubt.
+func TestGarbageAfterTheAnswer(t *testing.T) {
+	s := newServer(t)
+	s.handle = answering(frame('1', "") + frame('2', "") + frame('n', "") + frame('C', "INSERT 0 1\x00") + idle + frame('?', ""))
+	c, _ := s.dial(newConfig())
+	res, err := c.Exec(bg, "insert into t values ($1)", named(int64(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, _ := res.RowsAffected(); n != 1 {
+		t.Fatalf("%d rows", n)
+	}
+	until(t, "the garbage is seen", func() bool { return !c.Alive() })
+}
+
+// A buffer that a large row has blown up isn't kept.
+func TestLargeBufferIsGivenBack(t *testing.T) {
+	s := newServer(t)
+	s.run = func(_ *peer, _ string, params [][]byte) result {
+		size := 10
+		if params != nil && string(params[0]) == "1" {
+			size = 1 << 20
+		}
+		return result{columns: []pgproto3.FieldDescription{column("c", 25)}, rows: [][][]byte{{[]byte(strings.Repeat("x", size))}}, tag: "SELECT 1"}
+	}
+	c, _ := s.dial(newConfig())
+	for _, arg := range []int64{1, 2} {
+		rows, err := c.Query(bg, "select $1", named(arg))
+		if got := all(t, rows, err); len(got) != 1 {
+			t.Fatalf("%d rows", len(got))
+		}
+	}
+	if n := len(c.g.buf); n > keepBuffer {
+		t.Fatalf("an idle connection keeps %d bytes", n)
+	}
+}
+
 // A header that lies about a length costs no memory for bytes that don't come.
 func TestLyingLengthAllocatesNothing(t *testing.T) {
 	s := newServer(t)

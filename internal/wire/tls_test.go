@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -425,6 +426,72 @@ func TestLookBeneathTLS(t *testing.T) {
 	}
 	next <- struct{}{}
 	until(t, "the end is seen", func() bool { return !c.Alive() })
+}
+
+// A look may find a part of a TLS record. It is no end, and the rest of it comes later.
+func TestLookAtHalfARecord(t *testing.T) {
+	a := newAuthority(t, "ca")
+	s := newServer(t)
+	half, rest := make(chan struct{}), make(chan struct{})
+	s.login = func(p *peer) bool {
+		if _, err := io.ReadFull(p.conn, make([]byte, 8)); err != nil {
+			return false
+		}
+		p.conn.Write([]byte{'S'})
+		p.conn = &halving{Conn: p.conn, half: half, rest: rest}
+		return p.overTLS(&tls.Config{Certificates: []tls.Certificate{a.issue(nil, "127.0.0.1")}}) && p.trust()
+	}
+	notices := make(chan options.Notice, 10)
+	cfg := newConfig()
+	cfg.Options.SSLMode = options.SSLRequire
+	cfg.OnNotice = func(_ *Conn, n options.Notice) { notices <- n }
+	begin := make(chan struct{})
+	s.handle = func(p *peer) {
+		raw := p.conn.(*tls.Conn).NetConn().(*halving)
+		<-begin
+		raw.on = true
+		p.be.Send(&pgproto3.NoticeResponse{Severity: "NOTICE", Code: "00000", Message: "in two parts"})
+		p.be.Flush()
+		p.answer()
+	}
+	c, _ := s.dial(cfg)
+	close(begin)
+	<-half
+	for range 100 {
+		if !c.Alive() {
+			t.Fatal("half a record isn't the end")
+		}
+	}
+	close(rest)
+	rows, err := c.Query(bg, "select $1", named(int64(5)))
+	if got := all(t, rows, err); got[0][0] != int64(5) {
+		t.Fatalf("rows: %v", got)
+	}
+	if n := <-notices; n.Message != "in two parts" {
+		t.Fatalf("got %+v", n)
+	}
+}
+
+// halving sends its next write in two parts once it is on.
+type halving struct {
+	net.Conn
+	on         bool
+	half, rest chan struct{}
+}
+
+func (h *halving) Write(p []byte) (int, error) {
+	if !h.on {
+		return h.Conn.Write(p)
+	}
+	h.on = false
+	n, err := h.Conn.Write(p[:len(p)/2])
+	if err != nil {
+		return n, err
+	}
+	close(h.half)
+	<-h.rest
+	m, err := h.Conn.Write(p[n:])
+	return n + m, err
 }
 
 // answerOne answers one simple query.
