@@ -29,7 +29,11 @@ func (r *routing) init(c *Connector) { r.c = c }
 
 // wantNotice reports whether servers are asked for the sharding keys of texts.
 func (r *routing) wantNotice() bool {
-	return r.c.cfg.Routing != options.RoutingOff || r.c.cfg.NoShard.Behavior != options.NoShardBalance && !r.c.plain()
+	o := r.c.cfg
+	if o.NoShard.Behavior == options.NoShardFail {
+		return true // nothing may run before the key is known
+	}
+	return o.QueryMetadataCacheSize > 0 && (o.Routing != options.RoutingOff || o.NoShard.Behavior != options.NoShardBalance)
 }
 
 // topologyChanged makes a new view. It runs on the watcher's goroutine, as the other two do.

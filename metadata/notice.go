@@ -14,7 +14,7 @@ type KeyParam struct {
 
 // KeyMeta is what is known of a statement's sharding key.
 type KeyMeta struct {
-	Table    string // "" if unknown; see KeyCache.DropTable
+	Table    string // "" if unknown
 	Tier     string
 	Params   []KeyParam // in the order of the sharding key; read only
 	Routable bool       // Params are the whole key of the one row that the statement writes
