@@ -21,6 +21,9 @@ func (e *Engine) alterTable(s *Stmt, n *grammar.AlterTable) *Error {
 			}
 			c.name = x.To.Name
 		case *grammar.AddColumn:
+			if err := columnType(x.Column); err != nil {
+				return err
+			}
 			if _, twice := c.column(x.Column.Name.Name); twice {
 				if x.IfNotExists {
 					continue

@@ -131,6 +131,9 @@ func (e *Engine) newTable(r *runState, n *grammar.CreateTable) (*table, *Error) 
 			}
 			pkNames = append(pkNames, c.Name.Name)
 		}
+		if err := columnType(c); err != nil {
+			return nil, err
+		}
 		if _, twice := t.column(c.Name.Name); twice {
 			return nil, bare("column name is duplicated: %s", c.Name.Name)
 		}
@@ -178,6 +181,14 @@ func (e *Engine) newTable(r *runState, n *grammar.CreateTable) (*table, *Error) 
 		return t, nil
 	}
 	return t, t.shard(r, n.Distribution, pkNames, withBucket)
+}
+
+// columnType refuses what the grammar lets in as a column's type.
+func columnType(c grammar.ColumnDef) *Error {
+	if c.Type.Name == grammar.TypeUnsigned && c.Type.Dims > 0 {
+		return refuse("TypeUnsigned cannot be used as an array element type")
+	}
+	return nil
 }
 
 // shard settles tier and sharding key: the columns that are named, or the primary key's.

@@ -63,6 +63,9 @@ func castCell(c cell, from, to sqlType) (r cell, text string) {
 		return toCell(r), ""
 	}
 	shown := string(encodeText(v))
+	if to.array {
+		return nil, failedArrayCast(v, to)
+	}
 	switch x := v.(type) {
 	case string:
 		shown = "'" + shown + "'"
@@ -72,17 +75,50 @@ func castCell(c cell, from, to sqlType) (r cell, text string) {
 	return nil, fmt.Sprintf("Type mismatch: can not convert %s(%s) to %s", from.storageName(), shown, to.storageName())
 }
 
+// failedArrayCast names the element that doesn't convert, or the value if it's no array at all.
+func failedArrayCast(v Value, to sqlType) string {
+	elem := sqlType{base: to.base}
+	if doc, ok := v.(JSON); ok {
+		for _, x := range documentItems(doc) {
+			if _, fits := documentItem(x, elem); !fits {
+				return fmt.Sprintf("Failed to cast %s to %s", sqlText(x), elem.planName())
+			}
+		}
+	}
+	a, ok := v.(Array)
+	if !ok {
+		return fmt.Sprintf("Failed to cast %s to %s", sqlText(v), to.planName())
+	}
+	for _, x := range a.Items {
+		if _, ok := convert(x, elem); !ok {
+			v = x
+			break
+		}
+	}
+	return fmt.Sprintf("Failed to cast %s to %s", sqlText(v), elem.planName())
+}
+
+func sqlText(v Value) string {
+	if s, ok := v.(string); ok {
+		return "'" + s + "'"
+	}
+	return string(encodeText(v))
+}
+
 // convert turns a value into another type, as CAST and assignments do; ok is false when it can't be.
 func convert(v Value, to sqlType) (Value, bool) {
 	if v == nil {
 		return nil, true
 	}
 	if to.array {
+		elem := sqlType{base: to.base}
+		if doc, ok := v.(JSON); ok {
+			return documentArray(doc, elem)
+		}
 		a, ok := v.(Array)
 		if !ok {
 			return nil, false
 		}
-		elem := sqlType{base: to.base}
 		out := Array{Elem: elem.oid(), Items: make([]Value, len(a.Items))}
 		for i, x := range a.Items {
 			if out.Items[i], ok = convert(x, elem); !ok {

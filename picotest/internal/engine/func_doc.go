@@ -147,3 +147,69 @@ func quoteJSON(s string) string {
 	}
 	return string(bytes.TrimRight(b.Bytes(), "\n"))
 }
+
+// documentItems gives the elements of a document that is a list: nil, bool, int64, float64, string, or JSON for what is deeper.
+func documentItems(doc JSON) []Value {
+	var raw []json.RawMessage
+	if json.Unmarshal([]byte(doc), &raw) != nil {
+		return nil
+	}
+	items := make([]Value, len(raw))
+	for i, r := range raw {
+		if n, ok := parseInt(string(r), 64); ok {
+			items[i] = n
+			continue
+		}
+		var v any
+		if json.Unmarshal(r, &v) != nil {
+			continue
+		}
+		switch v.(type) {
+		case nil, bool, float64, string:
+			items[i] = v
+		default:
+			items[i] = JSON(r)
+		}
+	}
+	return items
+}
+
+// documentItem takes an element as a type; texts don't turn into numbers here nor numbers into texts.
+func documentItem(v Value, elem sqlType) (Value, bool) {
+	switch v.(type) {
+	case nil:
+		return nil, true
+	case string:
+		if elem.base != tText {
+			return nil, false
+		}
+	case bool:
+		if elem.base != tBool {
+			return nil, false
+		}
+	case int64, float64:
+		if rank(elem) == 0 {
+			return nil, false
+		}
+	case JSON:
+		return nil, false
+	}
+	return convert(v, elem)
+}
+
+// documentArray turns a document that is a list into a typed array.
+func documentArray(doc JSON, elem sqlType) (Value, bool) {
+	items := documentItems(doc)
+	if items == nil && doc != "[]" {
+		return nil, false
+	}
+	a := Array{Elem: elem.oid()}
+	for _, x := range items {
+		v, ok := documentItem(x, elem)
+		if !ok {
+			return nil, false
+		}
+		a.Items = append(a.Items, v)
+	}
+	return a, true
+}

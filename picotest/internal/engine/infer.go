@@ -244,6 +244,11 @@ func (a *analyzer) fixed(x grammar.Expr) bool {
 
 // homogeneous finds the one type for all of some expressions and makes them be of it.
 func (a *analyzer) homogeneous(context string, xs []grammar.Expr, want sqlType, sc *scope) (sqlType, int, *Error) {
+	if want != typeUnknown {
+		if cost, ok := a.allAs(xs, want, sc); ok {
+			return want, cost, nil
+		}
+	}
 	common, found := typeUnknown, false
 	own := make([]sqlType, len(xs))
 	before := len(a.pending)
@@ -285,6 +290,23 @@ func (a *analyzer) homogeneous(context string, xs []grammar.Expr, want sqlType, 
 		}
 	}
 	return common, cost, nil
+}
+
+// allAs makes all expressions be of the wished type if they can be.
+func (a *analyzer) allAs(xs []grammar.Expr, want sqlType, sc *scope) (cost int, ok bool) {
+	before := len(a.pending)
+	for _, x := range xs {
+		t, c, err := a.infer(x, want, sc)
+		if err != nil || !canCoerce(t, want) {
+			a.pending = a.pending[:before]
+			return 0, false
+		}
+		if cost += c; t != want {
+			a.casts[x] = want
+			cost++
+		}
+	}
+	return cost, true
 }
 
 func rank(t sqlType) int {

@@ -49,7 +49,7 @@ func (s *Stmt) buildInsert(n *grammar.Insert) *Error {
 	}
 	if n.OnConflict != nil && n.OnConflict.Action == grammar.DoUpdate {
 		if !a.inBlock {
-			return refuse("ON CONFLICT DO UPDATE is only supported in transactional blocks")
+			return refuse("ON CONFLICT DO UPDATE is supported only in transactional blocks")
 		}
 		if !t.global && !t.system {
 			if p.upsert, err = s.buildUpsert(t, n.OnConflict); err != nil {
