@@ -157,6 +157,15 @@ func TestSwitch(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "Readonly: Can't modify data on a read-only instance") {
 		t.Errorf("a write in the window: %v", err)
 	}
+	_, err = session(t, c, "i3", "").Exec(t.Context(), "insert into t values ($1, 0)", 5)
+	if want := "sbroad: invalid transaction: transaction rolled-back: failed to insert space: box error: Readonly"; err == nil ||
+		!strings.Contains(err.Error(), "ERROR: "+want) {
+		t.Errorf("a write in the window at the leader itself: %v", err)
+	}
+	_, err = conn.Exec(t.Context(), "insert into t values (7, 0), (8, 0), (10, 0)") // buckets of both replicasets
+	if err == nil || !strings.Contains(err.Error(), "Readonly") {
+		t.Errorf("a write over both replicasets: %v", err)
+	}
 	if got := servedBy(t, conn, inSecond); got != "i3" {
 		t.Errorf("a read in the window was served by %s", got)
 	}

@@ -114,7 +114,8 @@ func (c *Cluster) planSharded(node *Node, stmt engine.StmtAPI, o engine.Options,
 	p.hops += route.detours
 	p.view.Local = runsLocally(node.version()) && p.hops == 0
 	if write {
-		p.view.Before = c.refuseReadOnly
+		tag, _ := stmt.Tag()
+		p.view.Before = c.refuseReadOnly(tag, p.view.Local)
 	}
 	return p, nil
 }
@@ -268,10 +269,12 @@ func usable(n *Node) (*Node, <-chan struct{}) {
 
 // refuseReadOnly is what a write meets on an instance that isn't the leader (any more): nothing is written there.
 // The engine calls it with its own lock held.
-func (c *Cluster) refuseReadOnly(copy engine.Copy, done bool) *engine.Error {
-	n := (*c.byName.Load())[copy.Instance]
-	if done || n == nil || !n.readOnly.Load() {
-		return nil
+func (c *Cluster) refuseReadOnly(tag string, local bool) func(engine.Copy, bool) *engine.Error {
+	return func(copy engine.Copy, done bool) *engine.Error {
+		n := (*c.byName.Load())[copy.Instance]
+		if done || n == nil || !n.readOnly.Load() {
+			return nil
+		}
+		return &engine.Error{Code: "XX000", Message: readOnlyText(copy.Replicaset, tag, local)}
 	}
-	return &engine.Error{Code: "XX000", Message: readOnlyText(copy.Replicaset)}
 }
