@@ -43,16 +43,15 @@ type Live interface {
 
 // System is one immutable picture of the cluster.
 type System struct {
-	Instances     []InstanceRow
-	Replicasets   []ReplicasetRow
-	Tiers         []TierRow
-	Addresses     []AddressRow
-	RaftLeaderID  uint64
-	RaftLeader    string                   // uuid, "" while there is none
-	Buckets       map[string][]BucketRange // by tier name: the router's map on this instance
-	Owners        map[string][]BucketRange // by tier name: where buckets really are; nil means that the router knows
-	Properties    map[string]string        // further rows of _pico_property; values are JSON texts
-	CatalogLocked bool                     // DDL and global DML can't be agreed on now; the cluster refuses or holds before Run
+	Instances    []InstanceRow
+	Replicasets  []ReplicasetRow
+	Tiers        []TierRow
+	Addresses    []AddressRow
+	RaftLeaderID uint64
+	RaftLeader   string                   // uuid, "" while there is none
+	Buckets      map[string][]BucketRange // by tier name: the router's map on this instance
+	Owners       map[string][]BucketRange // by tier name: where buckets really are; nil means that the router knows
+	Properties   map[string]string        // further rows of _pico_property; values are JSON texts
 }
 
 // InstanceRow is a row of _pico_instance. States are JSON texts such as ["Online",1].

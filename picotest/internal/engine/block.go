@@ -327,6 +327,9 @@ func (p *blockPlan) run(s *Stmt, r *runState, args []Value, v View) (*Result, *E
 		if err := s.outside(v, here, false); err != nil {
 			return nil, err
 		}
+		if err := s.recheck(v); err != nil {
+			return nil, err
+		}
 	}
 	b := &blockRun{s: s, args: args, v: v, res: &Result{}}
 	w := &writer{s: s, block: true, copy: s.eng.store.global}

@@ -28,6 +28,7 @@ type table struct {
 	unlogged bool
 	system   bool
 	version  uint64
+	born     uint64 // version it was created with; ids are reused
 	vinyl    bool
 	owner    uint64
 	descr    string
@@ -86,6 +87,7 @@ type catalog struct {
 	privs    []privilege
 	config   map[configKey]Value
 	routine  map[string]*routine
+	cluster  Version // that all instances agree on
 }
 
 func newCatalog() *catalog {

@@ -128,6 +128,33 @@ func TestLeaderChangesInTheMiddle(t *testing.T) {
 	b.expect("", "t", Copy{rs1, "i1"})
 }
 
+// A table that is dropped, and another made with its name and id, while a statement is between two replicasets.
+func TestTableGoesInTheMiddle(t *testing.T) {
+	b := newBench(t, "26.2")
+	for _, c := range []struct{ sql, between, want string }{
+		{"insert into t values (1, 0), (2, 0)", "drop table t", `no such space "t"`},
+		{"insert into t values (1, 0), (2, 0)", "drop table t; create table t (other text primary key, x int, y int)", "storage schema version different from router"},
+		{"select count(*) from t", "drop table t; create table t (id int primary key)", "storage schema version different from router"},
+	} {
+		b.run("drop table if exists t")
+		b.want("CREATE TABLE", "create table t (id int primary key, v int)")
+		s := mustPrepare(t, b, c.sql)
+		done := false
+		v := View{Instance: "i5", Copies: []Copy{{rs2, "i3"}, {rs1, "i1"}}, Before: func(Copy, bool) *Error {
+			if !done {
+				done = true
+				for sql := range strings.SplitSeq(c.between, "; ") {
+					b.run(sql)
+				}
+			}
+			return nil
+		}}
+		if _, err := s.Run(context.Background(), nil, v); err == nil || !strings.Contains(err.Message, c.want) {
+			t.Errorf("%s, and %s meanwhile: %v", c.sql, c.between, err)
+		}
+	}
+}
+
 func mustPrepare(t *testing.T, b *bench, sql string) *Stmt {
 	t.Helper()
 	s, err := b.e.Prepare(b.sess, sql, nil)

@@ -106,6 +106,7 @@ func (e *Engine) createTable(s *Stmt, r *runState, n *grammar.CreateTable) *Erro
 		return err
 	}
 	t.id, t.owner, t.version = e.cat.nextTableID(), s.myID(), e.cat.bump()
+	t.born = t.version
 	e.cat.tables[t.name] = t
 	e.store.latest[t.id] = t
 	return nil

@@ -40,6 +40,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e := &Engine{cfg: cfg, cat: newCatalog(), db: d, store: newStore(d), loaded: map[string]loadedTable{}}
 	e.cat.users["admin"].password = cfg.AdminPassword
+	e.cat.cluster = cfg.Version
 	e.cat.grantBootstrap(cfg.Version)
 	return e, nil
 }

@@ -64,7 +64,7 @@ func (s *Stmt) visit(v View) *Error {
 		}
 	}
 	s.eng.begin(v.Instance)
-	return nil
+	return s.recheck(v)
 }
 
 // outside calls View.Before without the engine's lock.

@@ -212,6 +212,23 @@ func (s *Stmt) ready(args []Value, v View) *Error {
 	return nil
 }
 
+// recheck holds the statement against the catalog again after the lock was given away: tables may have been dropped, and others
+// made in their place.
+func (s *Stmt) recheck(v View) *Error {
+	for _, t := range s.tables {
+		if t.system {
+			continue
+		}
+		switch cur, ok := s.eng.cat.tables[t.name]; {
+		case !ok:
+			return bare("box error: NoSuchSpace: no such space \"%s\"", t.name)
+		case cur.born != t.born:
+			return remote(refuse("storage schema version different from router"), firstReplicaset(v))
+		}
+	}
+	return nil
+}
+
 func firstReplicaset(v View) string {
 	if len(v.Copies) == 0 {
 		return ""

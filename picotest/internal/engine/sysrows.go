@@ -41,7 +41,7 @@ func (c *catalog) systemRows(name string, sys *System, v Version) [][]cell {
 		}
 		sort.SliceStable(rows, func(i, j int) bool { return less(rows[i], rows[j], 0) })
 	case "_pico_property":
-		c.propertyRows(sys, v, add)
+		c.propertyRows(sys, add)
 		sort.SliceStable(rows, func(i, j int) bool { return less(rows[i], rows[j], 0) })
 	case "_pico_replicaset":
 		for _, r := range sys.Replicasets {
@@ -151,13 +151,13 @@ func (c *catalog) indexRows(v Version, add func(...cell)) {
 	}
 }
 
-func (c *catalog) propertyRows(sys *System, v Version, add func(...cell)) {
+func (c *catalog) propertyRows(sys *System, add func(...cell)) {
 	props := map[string]string{
 		"global_schema_version": fmt.Sprint(c.version),
 		"next_schema_version":   fmt.Sprint(c.version + 1),
-		"cluster_version":       quoteJSON(v.Build),
+		"cluster_version":       quoteJSON(c.cluster.Build),
 	}
-	props["system_catalog_version"] = quoteJSON(catalogVersion(v))
+	props["system_catalog_version"] = quoteJSON(catalogVersion(c.cluster))
 	for k, val := range sys.Properties {
 		props[k] = val
 	}

@@ -39,6 +39,9 @@ func (s *Stmt) writeAll(t *table, v View, rows []newRow, f func(w *writer) (int6
 		if err := s.outside(v, c, false); err != nil {
 			return total, err
 		}
+		if err := s.recheck(v); err != nil {
+			return total, err
+		}
 		w := &writer{s: s, t: t, copy: s.eng.store.at(c)}
 		n, err := w.transaction(f)
 		if err != nil {
