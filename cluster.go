@@ -25,7 +25,7 @@ func (c *Connector) build() {
 	}
 	c.control = &wire.Config{Options: c.controlOptions(), Password: password}
 	c.gate = pool.New(pool.Config{
-		Dial:     c.dial,
+		Dial:     c.tracedDial,
 		Classify: classifyDial,
 		Fresh:    c.fresh,
 		Options:  c.cfg,
@@ -166,6 +166,7 @@ func (c *Connector) apply(old, topo *metadata.Topology) {
 	c.gate.Apply(nodes)
 	c.applied.Store(topo.Version)
 	c.routing.topologyChanged(old, topo)
+	c.tracedTopology(old, topo)
 	c.readyOnce.Do(func() { close(c.ready) })
 	if f := c.onChange.Load(); f != nil {
 		(*f)(topo)

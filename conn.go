@@ -38,6 +38,8 @@ type session struct {
 	mu    sync.Mutex
 	lease pool.Lease
 	busy  int // operations and open rows on lease
+	// flight is what a server has been asked and hasn't answered yet, see stuck.
+	flight flight
 }
 
 var (
@@ -68,7 +70,9 @@ func (s *session) Connector() *Connector { return s.c }
 // QueryContext runs a statement and gives its rows.
 func (s *session) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	r := &rows{run: run{s: s, op: opQuery, ctx: ctx, args: args, text: s.c.texts.get(query)}}
+	r.span, r.ctx = r.startSpan()
 	if err := r.start(); err != nil {
+		r.endSpan(r.span, 0, err)
 		return nil, err
 	}
 	return r, nil
@@ -77,21 +81,16 @@ func (s *session) QueryContext(ctx context.Context, query string, args []driver.
 // ExecContext runs a statement and gives the number of rows that it touched.
 func (s *session) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	r := run{s: s, op: opExec, ctx: ctx, args: args, text: s.c.texts.get(query)}
-	if err := r.do(); err != nil {
+	if err := r.perform(); err != nil {
 		return nil, err
 	}
-	s.release(r.lease, r.extra)
 	return result{r.affected}, nil
 }
 
 // Ping makes one flight to a node, chosen as for a statement without a shard.
 func (s *session) Ping(ctx context.Context) error {
 	r := run{s: s, op: opPing, ctx: ctx, text: s.c.texts.get("")}
-	if err := r.do(); err != nil {
-		return err
-	}
-	s.release(r.lease, r.extra)
-	return nil
+	return r.perform()
 }
 
 // Prepare is PrepareContext without a deadline.
@@ -105,10 +104,9 @@ func (s *session) PrepareContext(ctx context.Context, query string) (driver.Stmt
 	t := s.c.texts.get(query)
 	if s.c.cfg.Prepare == options.PrepareEager {
 		r := run{s: s, op: opPrepare, ctx: ctx, text: t}
-		if err := r.do(); err != nil {
+		if err := r.perform(); err != nil {
 			return nil, err
 		}
-		s.release(r.lease, r.extra)
 	}
 	return &stmt{s: s, text: t}, nil
 }

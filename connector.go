@@ -29,7 +29,10 @@ type Connector struct {
 	control *wire.Config // of the topology's
 	texts   *textCache
 	routing routing
+	roles   roles
+	stuck   stuck
 	count   counters
+	trace   traces
 
 	ready     chan struct{} // closed once the gate knows nodes
 	readyOnce sync.Once
@@ -81,6 +84,10 @@ func NewConnector(cfg *options.Config, opts ...options.Option) (*Connector, erro
 	if c.clock == nil {
 		c.clock = options.SystemClock{}
 	}
+	var err error
+	if c.trace, err = newTraces(own.Tracers); err != nil {
+		return nil, err
+	}
 	c.driver = &Driver{of: c}
 	c.done, c.end = context.WithCancel(context.Background())
 	c.build()
@@ -111,6 +118,8 @@ func (c *Connector) Close() error {
 		return nil
 	}
 	c.end()
+	c.roles.stop()
+	c.stuck.stop()
 	c.watcher.Close()
 	return c.gate.Close()
 }

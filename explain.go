@@ -51,19 +51,7 @@ func (c *Connector) Explain(ctx context.Context, query string, args ...any) (Pla
 		}
 		p = c.routing.plan(t, values, h)
 	}
-	out := Plan{
-		Replicaset: p.Replicaset, Tier: p.Tier, Reason: p.Counter(), Words: route.Describe(p),
-		Node: Node{Name: p.Instance},
-	}
-	if p.BucketKnown {
-		out.Bucket = p.Bucket
-	}
-	if out.Replicaset == "" {
-		out.Replicaset = p.ReplicasetUUID
-	}
-	if in, ok := c.Topology().Instance(p.InstanceUUID); ok {
-		out.Node = Node{Name: in.Name, Address: in.Address}
-	}
+	out := c.planOf(p)
 	if p.Kind == route.Invalid {
 		return out, p.Err
 	}

@@ -11,8 +11,9 @@ import (
 // before the first row of a plain read, the statement runs again elsewhere, unseen by the caller.
 type rows struct {
 	run
+	span      span
+	delivered int64
 	columns   int
-	delivered bool
 	closed    bool
 	err       error
 }
@@ -49,7 +50,7 @@ func (r *rows) Next(dest []driver.Value) error {
 		}
 		err := r.answer.Next(dest)
 		if err == nil {
-			r.delivered = true
+			r.delivered++
 			return nil
 		}
 		if err == io.EOF {
@@ -66,12 +67,12 @@ func (r *rows) Next(dest []driver.Value) error {
 func (r *rows) again(err error) error {
 	_ = r.answer.Close() // the connection is judged by what Next said
 	h := hintOf(r.ctx)
-	if err := r.failed(err, h, r.delivered); err != nil {
-		r.closed = true // the lease is gone already
+	if err := r.failed(err, h, r.delivered > 0); err != nil {
+		r.gone(err) // the lease is gone already
 		return err
 	}
 	if err := r.do(); err != nil {
-		r.closed = true
+		r.gone(err)
 		return err
 	}
 	if n := len(r.answer.Columns()); n != r.columns {
@@ -80,12 +81,28 @@ func (r *rows) again(err error) error {
 	return nil
 }
 
+// gone notes that the query ended without an answer.
+func (r *rows) gone(err error) {
+	r.closed = true
+	r.endSpan(r.span, r.delivered, err)
+}
+
 // Close ends the query and gives its connection back, or up if too much of the result is left.
 func (r *rows) Close() error {
 	if r.closed {
 		return nil
 	}
 	r.closed = true
+	err := r.close()
+	if err == nil {
+		r.endSpan(r.span, r.delivered, r.err)
+	} else {
+		r.endSpan(r.span, r.delivered, err)
+	}
+	return err
+}
+
+func (r *rows) close() error {
 	err := r.answer.Close()
 	if !r.lease.Conn().Usable() {
 		r.s.drop(r.extra)

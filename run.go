@@ -41,6 +41,23 @@ type run struct {
 	learned  bool
 	answer   *wire.Rows
 	affected int64
+
+	// For tracers.
+	attempts int
+	lastNode Node
+	planned  bool
+}
+
+// perform is do for an operation that is over with its answer.
+func (r *run) perform() error {
+	sp, ctx := r.startSpan()
+	r.ctx = ctx
+	err := r.do()
+	if err == nil {
+		r.s.release(r.lease, r.extra)
+	}
+	r.endSpan(sp, r.affected, err)
+	return err
 }
 
 // do runs the operation until it succeeds or the table "Failure" of the design says stop. On success
@@ -71,6 +88,10 @@ func (r *run) do() error {
 // once hands the operation to the wire.
 func (r *run) once() (err error) {
 	w := r.lease.Conn().(*wire.Conn)
+	r.attempts++
+	if r.s.c.trace.statement != nil {
+		r.lastNode = nodeOf(r.lease.Node())
+	}
 	switch r.op {
 	case opQuery:
 		r.answer, err = w.Query(r.ctx, r.text.sql, r.args)
@@ -105,6 +126,8 @@ func (r *run) acquire(h *hint) error {
 	if err := r.decide(h); err != nil {
 		return err
 	}
+	r.planned = true
+	r.tracedRoute()
 	l, err := r.leaseFor(r.request())
 	if err != nil {
 		return err
@@ -190,7 +213,7 @@ func (r *run) learn() error {
 func (r *run) leaseFor(req pool.Request) (pool.Lease, error) {
 	c := r.s.c
 	for n := 0; ; n++ {
-		l, err := c.gate.Lease(r.ctx, req)
+		l, err := c.tracedLease(r.ctx, req, r.plan.Counter)
 		if err == nil {
 			return l, nil
 		}

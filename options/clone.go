@@ -20,6 +20,7 @@ func (c *Config) Clone() *Config {
 	d.NodePriorities = slices.Clone(c.NodePriorities)
 	d.MirrorMap = slices.Clone(c.MirrorMap)
 	d.ServerOptions = slices.Clone(c.ServerOptions)
+	d.Tracers = slices.Clone(c.Tracers)
 	if c.TLSConfig != nil {
 		d.TLSConfig = c.TLSConfig.Clone()
 	}

@@ -441,6 +441,9 @@ type Config struct {
 	Balancer Balancer
 	// NoticeHandler gets the servers' notices on the connection's own goroutine; it must not block. Default: none.
 	NoticeHandler func(Notice)
+	// Tracers hear of statements, leases, dials, routes and topology changes: each implements one or more of the
+	// tracer interfaces of package picodata. Default: none.
+	Tracers []any
 
 	// What Normalize has to know of how the fields above got their values.
 	origin origin

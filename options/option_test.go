@@ -110,6 +110,7 @@ func TestOptionsSetTheirField(t *testing.T) {
 		"ServerOptions": WithServerOptions(Setting{"a", "b"}), "PasswordFunc": WithPassword(password), "TLSConfig": WithTLSConfig(&tls.Config{}),
 		"DialFunc": WithDialer(dial), "Logger": WithLogger(testLogger(t)), "Clock": WithClock(SystemClock{}),
 		"Balancer": WithBalancer(first{}), "NoticeHandler": WithNoticeHandler(func(Notice) {}),
+		"Tracers": WithTracer(1),
 	} {
 		c := New()
 		if err := opt(c); err != nil {
@@ -164,6 +165,7 @@ func TestCloneIsDeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.TLSConfig = &tls.Config{ServerName: "a"}
+	c.Tracers = []any{1}
 	d := c.Clone()
 	if !reflect.DeepEqual(c.TLSConfig.ServerName, d.TLSConfig.ServerName) || !sameConfig(withoutTLS(c), withoutTLS(d)) {
 		t.Fatalf("Clone differs: %s, %s", c, d)

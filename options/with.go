@@ -285,6 +285,11 @@ func WithNoticeHandler(v func(Notice)) Option {
 	return func(c *Config) error { c.NoticeHandler = v; return nil }
 }
 
+// WithTracer adds a tracer, which implements one or more of the tracer interfaces of package picodata.
+func WithTracer(v any) Option {
+	return func(c *Config) error { c.Tracers = append(c.Tracers[:len(c.Tracers):len(c.Tracers)], v); return nil }
+}
+
 // WithHosts sets the nodes to start from, in place of all before.
 func WithHosts(v ...Host) Option {
 	v = slices.Clone(v)
