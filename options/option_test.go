@@ -110,7 +110,7 @@ func TestOptionsSetTheirField(t *testing.T) {
 		"ServerOptions": WithServerOptions(Setting{"a", "b"}), "PasswordFunc": WithPassword(password), "TLSConfig": WithTLSConfig(&tls.Config{}),
 		"DialFunc": WithDialer(dial), "Logger": WithLogger(testLogger(t)), "Clock": WithClock(SystemClock{}),
 		"Balancer": WithBalancer(first{}), "NoticeHandler": WithNoticeHandler(func(Notice) {}),
-		"Tracers": WithTracer(1),
+		"Tracers": WithTracers(1),
 	} {
 		c := New()
 		if err := opt(c); err != nil {

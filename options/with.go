@@ -285,6 +285,12 @@ func WithNoticeHandler(v func(Notice)) Option {
 	return func(c *Config) error { c.NoticeHandler = v; return nil }
 }
 
+// WithTracers sets the tracers, in place of all before; see WithTracer.
+func WithTracers(v ...any) Option {
+	v = slices.Clone(v)
+	return func(c *Config) error { c.Tracers = slices.Clone(v); return nil }
+}
+
 // WithTracer adds a tracer, which implements one or more of the tracer interfaces of package picodata.
 func WithTracer(v any) Option {
 	return func(c *Config) error { c.Tracers = append(c.Tracers[:len(c.Tracers):len(c.Tracers)], v); return nil }
