@@ -23,18 +23,26 @@ type opened struct {
 	uuid string
 }
 
-// connect opens a control connection to whoever answers first.
-func (w *Watcher) connect() error {
+// connect opens a control connection to whoever answers first. fatal is the error that ended
+// it because every other node would give it too.
+func (w *Watcher) connect() (err, fatal error) {
 	targets := w.targets()
+	stop := func(err error) bool {
+		if w.config.Fatal == nil || !w.config.Fatal(err) {
+			return false
+		}
+		fatal = err
+		return true
+	}
 	won, at, err := race(w.ctx, w.clock, w.stagger, len(targets), func(ctx context.Context, i int) (opened, error) {
 		o, err := w.open(ctx, targets[i])
 		if err != nil {
 			err = &NodeError{Node: targets[i].Address, Err: err}
 		}
 		return o, err
-	}, func(o opened) { o.conn.Close() }, w.config.Fatal)
+	}, func(o opened) { o.conn.Close() }, stop)
 	if err != nil {
-		return err
+		return err, fatal
 	}
 	w.loop.conn = won.conn
 	w.loop.connTo = Target{Address: targets[at].Address, InstanceUUID: won.uuid}
@@ -47,7 +55,7 @@ func (w *Watcher) connect() error {
 		w.loop.seen[targets[at].Address] = won.uuid
 	}
 	w.log.Debug("picodata: control connection opened", "node", targets[at].Address, "instance_uuid", won.uuid)
-	return nil
+	return nil, nil
 }
 
 // stagger is short before the second attempt: a black-holed seed must not add much to what a statement's own

@@ -28,7 +28,7 @@ func (p *pace) next(out outcome, hinted bool, interval time.Duration, jitter fun
 	}
 	gap = doubled(firstGap, p.barren, lastGap)
 	switch {
-	case out.fatal:
+	case out.fatal != nil:
 		p.failures++
 		regular = jitter(max(interval, fatalRetry))
 		return regular, regular

@@ -36,7 +36,7 @@ type loopState struct {
 // outcome of one refresh.
 type outcome struct {
 	err       error
-	fatal     bool
+	fatal     error // part of err that every node would give
 	changed   bool
 	switching bool
 }
@@ -120,10 +120,7 @@ func (w *Watcher) noteHint(hinted bool, out outcome) {
 func (w *Watcher) announceAttempt(out outcome) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.fatal = nil
-	if out.fatal {
-		w.fatal = out.err
-	}
+	w.fatal = out.fatal
 	close(w.attempted)
 	w.attempted = make(chan struct{})
 }
@@ -141,9 +138,10 @@ func (w *Watcher) refresh() (out outcome) {
 			w.leaveNode()
 		}
 		if w.loop.conn == nil {
-			if err := w.connect(); err != nil {
+			err, fatal := w.connect()
+			if err != nil {
 				errs = append(errs, err)
-				out.fatal = w.config.Fatal != nil && w.config.Fatal(err)
+				out.fatal = fatal
 				break
 			}
 		}
@@ -161,6 +159,12 @@ func (w *Watcher) refresh() (out outcome) {
 		if w.Topology() == nil {
 			w.askAround(t)
 			w.collect(firstGrace)
+		}
+		if in, ok := t.Instance(w.loop.connTo.InstanceUUID); ok {
+			t.ReadFrom = in.Name
+			if in.State != Online {
+				w.leaveNode() // it is on its way out: ask another one next time
+			}
 		}
 		out.changed = w.publish(t)
 		w.noteSuccess()
@@ -247,12 +251,6 @@ func (w *Watcher) publish(t *Topology) (changed bool) {
 	old := w.Topology()
 	t.Seeds = w.seedList(t)
 	w.forgetAddresses(t)
-	if in, ok := t.Instance(w.loop.connTo.InstanceUUID); ok {
-		t.ReadFrom = in.Name
-		if in.State != Online {
-			w.leaveNode() // it is on its way out: ask another one next time
-		}
-	}
 	if t.Static && old != nil && !old.Static {
 		// The right was taken away: the nodes that are known stay in use.
 		keep := *old

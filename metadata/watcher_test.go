@@ -540,12 +540,16 @@ func TestWatcherFatalError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		errPassword := errors.New("password is wrong")
 		c := newFakeCluster(3)
+		c.down["10.0.0.1:4327"], c.down["10.0.0.2:4327"] = true, true
 		c.dialErr = errPassword
 		w, _ := watch(t, c, fakeConfig("10.0.0.1:4327", "10.0.0.2:4327", "10.0.0.3:4327"), func(wc *WatcherConfig) {
-			wc.Fatal = func(err error) bool { return errors.Is(err, errPassword) }
+			wc.Fatal = func(err error) bool { // as errors.As does, it finds the first of several
+				var node *NodeError
+				return errors.As(err, &node) && errors.Is(node, errPassword)
+			}
 		})
 		began := time.Now()
-		if err := w.Start(t.Context()); !errors.Is(err, errPassword) || time.Since(began) != 0 {
+		if err := w.Start(t.Context()); !errors.Is(err, errPassword) || errors.Is(err, errRefused) || time.Since(began) != 0 {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		for range 75 {
@@ -555,7 +559,7 @@ func TestWatcherFatalError(t *testing.T) {
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
-		if n := len(c.dials); n != 1 {
+		if n := c.countExact(c.dials, "10.0.0.3:4327"); n != 1 {
 			t.Errorf("%d logins with a wrong password", n)
 		}
 		c.do(func() { c.dialErr = nil })
