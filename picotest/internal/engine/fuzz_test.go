@@ -23,6 +23,19 @@ func FuzzStatement(f *testing.F) {
 	} {
 		f.Add(s)
 	}
+	for _, d := range loadRecording(f, "26.2").Dialogues {
+		for _, step := range d.Steps {
+			for _, frame := range step.Send {
+				switch r := (&reader{frame.Body}); frame.Type {
+				case "P":
+					r.str()
+					f.Add(strings.ReplaceAll(r.str(), "dlg_", ""))
+				case "Q":
+					f.Add(strings.ReplaceAll(r.str(), "dlg_", ""))
+				}
+			}
+		}
+	}
 	f.Fuzz(func(t *testing.T, sql string) {
 		if strings.Contains(sql, "\x00") {
 			return // the wire ends texts there

@@ -49,7 +49,7 @@ func (f *recFrame) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-func loadRecording(t *testing.T, version string) recording {
+func loadRecording(t testing.TB, version string) recording {
 	t.Helper()
 	raw, err := os.ReadFile("../../../testdata/live/dialogues-" + version + ".json")
 	if err != nil {
