@@ -13,13 +13,27 @@ import (
 	"github.com/lib/pq"
 
 	picodata "github.com/picodata/go-picodata"
+	"github.com/picodata/go-picodata/picotest"
 )
 
-// target is the server that everybody runs against.
+// target is a server that everybody runs against.
 type target struct {
+	name                              string
 	address, user, password, database string
-	delay                             time.Duration // added to each flight
+	inProcess                         bool
 	dial                              func(context.Context, string, string) (net.Conn, error)
+}
+
+// startPicotest starts a simulated Picodata of one instance, on loopback.
+func startPicotest() (target, func(), error) {
+	c, err := picotest.New(picotest.Config{
+		Tiers: []picotest.Tier{{}},
+		Users: []picotest.User{{Name: "bench", Password: "Passw0rd", Method: "none", Grants: []string{"create table", "drop table", "read table", "write table"}}},
+	})
+	if err != nil {
+		return target{}, nil, err
+	}
+	return target{name: "picotest", address: c.Node("i1").Addr(), user: "bench", password: "Passw0rd", database: "x", inProcess: true}, c.Close, nil
 }
 
 // rival is a driver under measurement.

@@ -1,5 +1,5 @@
-// Command bench measures the driver beside its rivals on one server: interleaved rounds,
-// medians, ratios. It records; it judges nothing.
+// Command bench measures the driver beside its rivals, on a PostgreSQL and on a simulated
+// Picodata: interleaved rounds, medians, ratios. It records; it judges nothing.
 //
 //	go run ./bench -postgres 127.0.0.1:5432 -user postgres
 package main
@@ -8,6 +8,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"runtime/pprof"
@@ -17,21 +18,20 @@ import (
 )
 
 func main() {
-	var t target
-	flag.StringVar(&t.address, "postgres", "127.0.0.1:5432", "host:port of the server; it must trust the user")
-	flag.StringVar(&t.user, "user", "postgres", "who logs in")
-	flag.StringVar(&t.password, "password", "x", "password, if one is asked for")
-	flag.StringVar(&t.database, "database", "postgres", "database")
+	pg := target{name: "PostgreSQL"}
+	flag.StringVar(&pg.address, "postgres", "", "host:port of a PostgreSQL that trusts the user; nothing: none")
+	flag.StringVar(&pg.user, "user", "postgres", "who logs in there")
+	flag.StringVar(&pg.database, "database", "postgres", "database there")
+	simulated := flag.Bool("picotest", true, "run against a simulated Picodata of one instance")
 	rounds := flag.Int("rounds", 200, "rounds; every driver runs once in each")
 	slice := flag.Duration("slice", 5*time.Millisecond, "how long a driver runs within a round; short ones spread a noisy machine over all")
 	only := flag.String("only", "", "run the cases whose name contains this")
-	flag.DurationVar(&t.delay, "delay", 0, "time to add to each flight")
+	delay := flag.Duration("delay", 0, "time to add to each flight")
 	workers := flag.Int("workers", 1, "goroutines that share one database handle")
 	drivers := flag.String("drivers", "", "comma-separated names of the drivers to run; nothing: all")
 	profile := flag.String("cpuprofile", "", "file for a CPU profile of the whole run")
 	timeout := flag.Bool("timeout", false, "give every query a context with a timeout")
 	flag.Parse()
-	t.dial = delayDial(t.delay)
 	if *profile != "" {
 		f, err := os.Create(*profile)
 		if err == nil {
@@ -43,7 +43,21 @@ func main() {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	if err := run(context.Background(), t, plan{*rounds, *slice, *workers, *timeout, *only, *drivers}); err != nil {
+	var targets []target
+	if pg.address != "" {
+		pg.password = "x"
+		targets = append(targets, pg)
+	}
+	if *simulated {
+		t, stop, err := startPicotest()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		defer stop()
+		targets = append(targets, t)
+	}
+	if err := run(context.Background(), os.Stdout, targets, plan{*rounds, *slice, *delay, *workers, *timeout, *only, *drivers}); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -53,6 +67,7 @@ func main() {
 type plan struct {
 	rounds  int
 	slice   time.Duration
+	delay   time.Duration
 	workers int
 	timeout bool
 	only    string
@@ -64,27 +79,32 @@ func (p plan) runs(name string) bool {
 	return p.drivers == "" || slices.Contains(strings.Split(p.drivers, ","), name)
 }
 
-func run(ctx context.Context, t target, p plan) error {
-	plain := t
-	plain.dial = delayDial(0)
-	db, err := rivals[0].openDB(plain, 1)
-	if err != nil {
-		return err
+func run(ctx context.Context, out io.Writer, targets []target, p plan) error {
+	for i := range targets {
+		t := &targets[i]
+		t.dial = delayDial(0)
+		db, err := rivals[0].openDB(*t, 1)
+		if err != nil {
+			return err
+		}
+		err = setUp(ctx, db)
+		db.Close()
+		if err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
+		}
+		t.dial = delayDial(p.delay)
 	}
-	err = setUp(ctx, db)
-	db.Close()
-	if err != nil {
-		return err
-	}
-	fmt.Printf("%s, %d CPUs, %d rounds of %v, %d workers, timeout per query: %v, delay per flight: %v\n\n",
-		runtime.Version(), runtime.NumCPU(), p.rounds, p.slice, p.workers, p.timeout, t.delay)
-	fmt.Print(tableHead)
+	fmt.Fprintf(out, "%s, %s/%s, %d CPUs, %d rounds of %v, %d workers, timeout per query: %v, delay per flight: %v\n\n",
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), p.rounds, p.slice, p.workers, p.timeout, p.delay)
+	fmt.Fprint(out, tableHead)
 	for _, w := range works {
 		if !strings.Contains(w.name, p.only) {
 			continue
 		}
-		if err := measure(ctx, t, p, w); err != nil {
-			return fmt.Errorf("%s: %w", w.name, err)
+		for _, t := range targets {
+			if err := measure(ctx, out, t, p, w); err != nil {
+				return fmt.Errorf("%s, %s: %w", t.name, w.name, err)
+			}
 		}
 	}
 	return nil
@@ -96,7 +116,7 @@ type runner struct {
 	once func(n int64) error
 }
 
-func measure(ctx context.Context, t target, p plan, w work) error {
+func measure(ctx context.Context, out io.Writer, t target, p plan, w work) error {
 	var runners []runner
 	for _, r := range rivals {
 		if !p.runs(r.name) {
@@ -149,6 +169,6 @@ func measure(ctx context.Context, t target, p plan, w work) error {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
 	}
-	report(w.name, runners, samples, allocs)
+	report(out, t, w.name, runners, samples, allocs)
 	return nil
 }
