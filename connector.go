@@ -91,6 +91,9 @@ func NewConnector(cfg *options.Config, opts ...options.Option) (*Connector, erro
 	c.driver = &Driver{of: c}
 	c.done, c.end = context.WithCancel(context.Background())
 	c.build()
+	for _, w := range own.Warnings() {
+		c.log.Warn("picodata: " + w)
+	}
 	return c, nil
 }
 
