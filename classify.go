@@ -27,7 +27,7 @@ const (
 	KindSchema               // router and storage see different schemas; the storage refused
 	KindSwitchover           // a leader changed while the statement was under way
 	KindRoute                // a replicaset couldn't be reached or its buckets weren't where the router looked
-	KindTimeout              // the server gave up waiting; the outcome of a write is unknown
+	KindTimeout              // the instance that was asked waited for another in vain; the outcome of a write is unknown
 	KindForward              // cannot satisfy "forward = …"; nothing ran
 )
 
@@ -118,11 +118,20 @@ var textRules = []rule{
 	{"Object is outdated after module reload/reconfigure", KindRoute},
 	{"Can not use a storage ref", KindRoute},
 	{"Failed to use a storage reference", KindRoute},
-	{"attempt to concatenate local 'err_uuid' (a nil value)", KindRoute},
 
+	// The router waited for a storage in vain, or lost it while it waited. That the storage hasn't
+	// run the statement isn't said. The first is a fault in the router's own report of an error that it then swallows.
+	{"attempt to concatenate local 'err_uuid' (a nil value)", KindTimeout},
 	{"Timeout exceeded", KindTimeout},
 	{"timeout exceeded", KindTimeout},
 	{"timed out", KindTimeout},
+	{"Peer closed", KindTimeout},
+	{"Connection closed", KindTimeout},
+	{"Connection is not established", KindTimeout},
+	{"Connection reset by peer", KindTimeout},
+	{"Connection refused", KindTimeout},
+	{"Broken pipe", KindTimeout},
+	{"Lost connection", KindTimeout},
 
 	{"rule parsing error", KindQuery},
 	{" not found", KindQuery},

@@ -154,6 +154,22 @@ func withTimeoutCause(ctx context.Context, clock options.Clock, d time.Duration,
 
 // apply gives a new snapshot to the gate. It runs on the watcher's goroutine.
 func (c *Connector) apply(old, topo *metadata.Topology) {
+	c.roles.mu.Lock()
+	c.roles.forget(topo)
+	c.applyNodes(topo)
+	c.applied.Store(topo.Version)
+	c.roles.mu.Unlock()
+	c.routing.topologyChanged(old, topo)
+	c.clusterChanged(old, topo)
+	c.tracedTopology(old, topo)
+	c.readyOnce.Do(func() { close(c.ready) })
+	if f := c.onChange.Load(); f != nil {
+		(*f)(topo)
+	}
+}
+
+// applyNodes makes the node set of a snapshot the gate's. roles.mu is held.
+func (c *Connector) applyNodes(topo *metadata.Topology) {
 	views := metadata.Select(c.cfg, topo)
 	nodes := make([]pool.NodeSpec, 0, len(views))
 	for i := range views {
@@ -164,13 +180,6 @@ func (c *Connector) apply(old, topo *metadata.Topology) {
 		nodes = append(nodes, c.nodeSpec(topo, v))
 	}
 	c.gate.Apply(nodes)
-	c.applied.Store(topo.Version)
-	c.routing.topologyChanged(old, topo)
-	c.tracedTopology(old, topo)
-	c.readyOnce.Do(func() { close(c.ready) })
-	if f := c.onChange.Load(); f != nil {
-		(*f)(topo)
-	}
 }
 
 // nodeSpec describes one node of the set to the gate.
@@ -180,6 +189,10 @@ func (c *Connector) nodeSpec(topo *metadata.Topology, v *metadata.NodeView) pool
 	if in := v.Instance; in != nil {
 		n.Tier, n.Replicaset, n.ReplicasetName, n.Role, n.Zone = in.Tier, in.ReplicasetUUID, in.ReplicasetName, in.Role, in.FailureDomain
 		addresses = append(addresses, in.Advertised)
+		if c.roles.isDemoted(in.UUID) {
+			n.Role = metadata.RoleUnknown
+			n.Eligible = n.Eligible && c.cfg.InstanceRole == options.RoleAny
+		}
 	}
 	n.Weight, n.MaxConns, n.Priority = pool.Rules(c.cfg, n.Name, addresses, n.Tier)
 	n.Target = wire.Target{Address: v.Address, NodeName: n.Name}
@@ -189,7 +202,7 @@ func (c *Connector) nodeSpec(topo *metadata.Topology, v *metadata.NodeView) pool
 // fresh reports whether the gate has the newest snapshot, and it isn't known to be behind.
 func (c *Connector) fresh() bool {
 	t := c.Topology()
-	return t != nil && c.applied.Load() == t.Version
+	return t != nil && c.applied.Load() == t.Version && !c.unsettled(t)
 }
 
 func (c *Connector) dial(ctx context.Context, n pool.NodeSpec) (pool.Conn, error) {

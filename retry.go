@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/lib/pq"
+	"github.com/picodata/go-picodata/internal/sqltext"
 	"github.com/picodata/go-picodata/internal/wire"
 )
 
@@ -16,10 +17,12 @@ const (
 	giveUp  action = iota // hand the error to the caller
 	again                 // run it again, elsewhere if there is an elsewhere
 	reroute               // run it again where it belongs: its key is known now
+	revive                // run it again: it was interrupted for that, outside all bounds
 )
 
 // attempt is what is known of one run of a statement that failed.
 type attempt struct {
+	op         operation
 	node       Node
 	text       *text
 	oneBucket  bool // known to touch one bucket at most
@@ -27,6 +30,7 @@ type attempt struct {
 	idempotent bool
 	noRetry    bool
 	routable   bool // a forward refusal can be met by routing
+	tx         bool // inside a Tx, whose writes stay where they are
 }
 
 // verdict is what judge decided.
@@ -35,6 +39,9 @@ type verdict struct {
 	err     error // what the caller gets if the action is giveUp, or the tries are used up
 	refresh bool  // the topology snapshot may be behind
 	connErr bool  // the node's health suffers
+	// doubt is set if the attempt may have taken effect although it is run again: whatever the
+	// next attempts bring but success, the caller must hear of it.
+	doubt *OutcomeUnknownError
 }
 
 // judge is the table "Failure" of the design: it alone decides what may be run again. The wire says what
@@ -43,6 +50,9 @@ func judge(err error, a *attempt) verdict {
 	v := judgeFreely(err, a)
 	if v.action != giveUp && (a.noRetry || a.delivered) {
 		v.action = giveUp
+		if v.doubt != nil {
+			v.err = v.doubt
+		}
 	}
 	return v
 }
@@ -54,7 +64,7 @@ func judgeFreely(err error, a *attempt) verdict {
 		return verdict{err: err}
 	}
 	var p *pq.Error
-	if errors.As(w.Cause, &p) {
+	if errors.As(w.Cause, &p) && !lastWord(p) {
 		return judgeAnswer(newError(p, a.node), a)
 	}
 	switch {
@@ -63,62 +73,116 @@ func judgeFreely(err error, a *attempt) verdict {
 		if w.Sent && a.mayHaveWritten() {
 			return verdict{err: a.unknown(contextCause(w.Cause), false)}
 		}
-		return verdict{err: contextError(w)}
-	case w.Config:
+		return verdict{err: contextCause(w.Cause)}
+	case w.Config, w.Local:
 		return verdict{err: err}
-	case w.Local:
-		return verdict{err: err}
+	case errors.Is(w.Cause, wire.ErrInterrupted):
+		return a.judgeLost(verdict{action: revive}, errLeaderChanged)
 	case !w.Sent:
 		return verdict{action: again, err: &notSentError{node: a.node, cause: w}, refresh: true, connErr: true}
-	case a.idempotent || a.text.info.PlainRead:
-		return verdict{action: again, err: a.lost(w), refresh: true, connErr: true}
-	case !a.mayHaveWritten():
-		return verdict{err: a.lost(w), refresh: true, connErr: true}
 	}
-	return verdict{err: a.unknown(w, false), refresh: true, connErr: true}
+	return a.judgeLost(verdict{action: again, refresh: true, connErr: true}, w.Cause)
+}
+
+// lastWord reports whether a server's error is the end of the connection and not of the statement alone. Picodata
+// says ERROR to everything, but proxies and PostgreSQL say FATAL when they hang up, whatever the
+// statement has done by then.
+func lastWord(p *pq.Error) bool { return p.Severity == "FATAL" || p.Severity == "PANIC" }
+
+// errLeaderChanged is the cause when a statement was ended because it had waited since before a leader
+// changed: such a statement never wakes.
+var errLeaderChanged = errors.New("it had waited since before its tier got another leader, and the server doesn't wake such statements")
+
+// judgeLost decides about a statement that was sent and whose answer will not come.
+func (a *attempt) judgeLost(v verdict, cause error) verdict {
+	switch {
+	case a.harmless():
+		v.err = a.lost(cause)
+		if a.mayHaveWritten() {
+			v.doubt = a.unknown(cause, false)
+			v.err = v.doubt
+		}
+	case a.op.executes() && a.text.info.Class != sqltext.Tx:
+		v.action, v.err = giveUp, a.unknown(cause, false)
+	default:
+		v.action, v.err = giveUp, a.lost(cause)
+	}
+	return v
 }
 
 func judgeAnswer(e *Error, a *attempt) verdict {
+	v := verdict{action: again, err: e, refresh: e.Kind.staleRole()}
 	switch e.Kind {
-	case KindStale, KindLostStatement:
-		// The wire has prepared it anew once; another node needn't be as unlucky.
-		return verdict{action: again, err: e}
+	case KindStale, KindLostStatement, KindCapacity:
+		// Refused before anything ran. The wire has prepared it anew once; another node needn't be as unlucky.
+		return v
 	case KindForward:
+		v.action = giveUp
 		if a.routable {
-			return verdict{action: reroute, err: e}
+			v.action = reroute
 		}
-		return verdict{err: e}
+		return v
 	case KindSwitchover, KindRoute, KindSchema:
-		v := verdict{action: again, err: e, refresh: e.Kind.staleRole()}
-		if !a.repeatable() {
+		switch {
+		case !a.mayHaveWritten() || a.oneBucket:
+			// The refusal of the one replicaset proves that nothing of it ran. A Tx is tied to its
+			// node: its writes don't wander.
+			if a.tx && a.mayHaveWritten() {
+				v.action = giveUp
+			}
+		case a.idempotent:
+			v.doubt = a.unknown(e, true)
+			v.err = v.doubt
+		default:
 			v.action, v.err = giveUp, a.unknown(e, true)
 		}
 		return v
 	case KindTimeout:
-		if a.repeatable() && !a.mayHaveWritten() || a.idempotent {
-			return verdict{action: again, err: e, refresh: true}
+		v.refresh = true
+		switch {
+		case a.harmless() && a.mayHaveWritten():
+			v.doubt = a.unknown(e, !a.oneBucket)
+			v.err = v.doubt
+		case a.harmless():
+		case a.mayHaveWritten():
+			v.action, v.err = giveUp, a.unknown(e, !a.oneBucket)
+		default:
+			v.action = giveUp
 		}
-		if a.mayHaveWritten() {
-			return verdict{err: a.unknown(e, !a.oneBucket), refresh: true}
-		}
-		return verdict{err: e, refresh: true}
+		return v
 	}
-	return verdict{err: e}
+	v.action = giveUp
+	return v
 }
 
-// repeatable reports whether a refusal by one replicaset proves that nothing of the statement took effect.
-func (a *attempt) repeatable() bool {
-	return a.idempotent || !a.mayHaveWritten() || a.oneBucket
+// executes reports whether the operation runs its text.
+func (op operation) executes() bool { return op == opQuery || op == opExec }
+
+// harmless reports whether running the operation twice is the same as running it once.
+func (a *attempt) harmless() bool {
+	return a.idempotent || !a.op.executes() || a.text.info.PlainRead || a.text.info.Class == sqltext.Empty
 }
 
-func (a *attempt) mayHaveWritten() bool { return a.text.writes() }
+func (a *attempt) mayHaveWritten() bool { return a.op.executes() && a.text.writes() }
 
-func (a *attempt) unknown(cause error, partly bool) error {
+func (a *attempt) unknown(cause error, partly bool) *OutcomeUnknownError {
 	return &OutcomeUnknownError{Node: a.node, Fingerprint: a.text.fingerprint(), Partly: partly, cause: cause}
 }
 
-func (a *attempt) lost(w *wire.Error) error {
-	return fmt.Errorf("picodata: connection to %s lost before the answer was complete: %w", a.node, w.Cause)
+func (a *attempt) lost(cause error) error {
+	return fmt.Errorf("picodata: connection to %s lost before the answer was complete: %w", a.node, cause)
+}
+
+// inDoubt is the caller's error of a statement that was run again after an attempt of unknown outcome:
+// the last attempt's error alone would pass the first one over in silence.
+func inDoubt(doubt *OutcomeUnknownError, last error) error {
+	if doubt == nil || last == error(doubt) {
+		return last
+	}
+	return &OutcomeUnknownError{
+		Node: doubt.Node, Fingerprint: doubt.Fingerprint, Partly: doubt.Partly,
+		cause: fmt.Errorf("%w; run again: %w", doubt.cause, last),
+	}
 }
 
 // contextCause is the context's own error within err: callers compare with ==.
@@ -130,5 +194,3 @@ func contextCause(err error) error {
 	}
 	return err
 }
-
-func contextError(w *wire.Error) error { return contextCause(w.Cause) }

@@ -121,6 +121,10 @@ func (r *routing) plan(t *text, args []driver.NamedValue, h *hint) route.Plan {
 	if p.Refresh != "" {
 		r.c.watcher.Hint(p.Refresh)
 	}
+	if p.Kind == route.Leader && r.c.roles.isDemoted(p.InstanceUUID) {
+		p.Kind, p.Role, p.InstanceUUID, p.Instance = route.Balance, options.RoleAny, "", ""
+		p.Reason, p.Detail = route.NoLeader, "it has shown to be read-only"
+	}
 	return p
 }
 

@@ -49,6 +49,7 @@ func (r *rows) Next(dest []driver.Value) error {
 			return r.err
 		}
 		err := r.answer.Next(dest)
+		r.arrive()
 		if err == nil {
 			r.delivered++
 			return nil
@@ -76,7 +77,7 @@ func (r *rows) again(err error) error {
 		return err
 	}
 	if n := len(r.answer.Columns()); n != r.columns {
-		return fmt.Errorf("picodata: the table changed while the statement was run again: %d columns became %d", r.columns, n)
+		return r.over(fmt.Errorf("picodata: the table changed while the statement was run again: %d columns became %d", r.columns, n))
 	}
 	return nil
 }
@@ -94,6 +95,12 @@ func (r *rows) Close() error {
 	}
 	r.closed = true
 	err := r.close()
+	switch {
+	case err != nil:
+		err = r.over(err)
+	case r.err == nil:
+		r.s.c.count.succeeded()
+	}
 	if err == nil {
 		r.endSpan(r.span, r.delivered, r.err)
 	} else {
@@ -103,16 +110,21 @@ func (r *rows) Close() error {
 }
 
 func (r *rows) close() error {
+	r.arrive()
 	err := r.answer.Close()
 	if !r.lease.Conn().Usable() {
 		r.s.drop(r.extra)
 		r.lease.Release()
+		if !r.text.writes() {
+			return nil // the caller has what it wanted of a read
+		}
+	} else {
+		r.s.release(r.lease, r.extra)
+	}
+	if err == nil || r.err != nil {
 		return nil
 	}
-	r.s.release(r.lease, r.extra)
-	if err != nil && r.err == nil {
-		// A server's error after the last row that was read: the caller must hear of it.
-		return judge(err, &attempt{node: nodeOf(r.lease.Node()), text: r.text, delivered: true}).err
-	}
-	return nil
+	// A failure after the last row that was read: the caller must hear of it.
+	a := attempt{op: r.op, node: nodeOf(r.lease.Node()), text: r.text, oneBucket: r.oneBucket(), delivered: true}
+	return judge(err, &a).err
 }

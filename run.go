@@ -10,6 +10,7 @@ import (
 
 	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/internal/route"
+	"github.com/picodata/go-picodata/internal/sqltext"
 	"github.com/picodata/go-picodata/internal/wire"
 	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
@@ -37,7 +38,9 @@ type run struct {
 	extra    bool // lease is for this operation only, not the checkout's
 	plan     route.Plan
 	avoid    [4]string
-	tries    int // attempts that failed
+	tries    int                  // attempts that failed
+	doubt    *OutcomeUnknownError // the first attempt that may have taken effect
+	flight   *flight
 	learned  bool
 	answer   *wire.Rows
 	affected int64
@@ -69,11 +72,13 @@ func (r *run) do() error {
 	h := hintOf(r.ctx)
 	for {
 		if err := r.acquire(h); err != nil {
-			return err
+			return r.over(err)
 		}
-		err := r.once()
+		err := r.once(h)
 		if err == nil {
-			r.s.c.count.succeeded()
+			if r.op != opQuery {
+				r.s.c.count.succeeded()
+			}
 			if len(r.args) > 0 {
 				r.s.c.routing.asked(r.text)
 			}
@@ -85,8 +90,15 @@ func (r *run) do() error {
 	}
 }
 
+// over counts an operation that failed for good and finds the caller's error.
+func (r *run) over(err error) error {
+	err = inDoubt(r.doubt, err)
+	r.s.c.count.failed(err)
+	return err
+}
+
 // once hands the operation to the wire.
-func (r *run) once() (err error) {
+func (r *run) once(h *hint) (err error) {
 	w := r.lease.Conn().(*wire.Conn)
 	r.attempts++
 	if r.s.c.trace.statement != nil {
@@ -94,8 +106,13 @@ func (r *run) once() (err error) {
 	}
 	switch r.op {
 	case opQuery:
-		r.answer, err = w.Query(r.ctx, r.text.sql, r.args)
+		r.depart(w, h)
+		if r.answer, err = w.Query(r.ctx, r.text.sql, r.args); err != nil {
+			r.arrive()
+		}
 	case opExec:
+		r.depart(w, h)
+		defer r.arrive()
 		var res driver.Result
 		if res, err = w.Exec(r.ctx, r.text.sql, r.args); err == nil {
 			r.affected, _ = res.RowsAffected() // the wire's results always know
@@ -108,15 +125,35 @@ func (r *run) once() (err error) {
 	return err
 }
 
+// depart notes that a server is about to be asked; for a query until its first row, or its end, is there.
+func (r *run) depart(w *wire.Conn, h *hint) {
+	rerun, tier := r.text.info.PlainRead, ""
+	if h != nil {
+		rerun = (rerun || h.idempotent) && !h.noRetry
+	}
+	if r.plan.OneBucket() {
+		tier = r.plan.Tier
+	}
+	r.flight = r.s.depart(w, tier, rerun)
+}
+
+// arrive ends what depart began.
+func (r *run) arrive() {
+	if r.flight != nil {
+		r.s.arrive(r.flight)
+		r.flight = nil
+	}
+}
+
 // acquire gets a connection: the checkout's, or one of the node that the plan says.
 func (r *run) acquire(h *hint) error {
 	l, ok, busy := r.s.pinned()
 	if ok {
-		if l.Conn().Usable() {
+		if w := l.Conn(); w.Usable() && (!r.risky() || w.Alive()) {
 			r.lease, r.extra = l, false
 			return r.checkPin(h)
 		}
-		// The statement before was given up; its connection with it.
+		// The statement before was given up, its connection with it; or the connection has died since.
 		r.s.drop(false)
 		l.Release()
 	}
@@ -140,9 +177,16 @@ func (r *run) acquire(h *hint) error {
 	return nil
 }
 
+// risky reports whether the operation must not be handed to a connection whose peer is gone: its
+// outcome would be unknown. A look costs a system call, and only where a checkout uses its connection again.
+func (r *run) risky() bool { return r.op.executes() && r.text.writes() }
+
 func (r *run) request() pool.Request {
 	req := r.s.c.routing.request(&r.plan)
 	req.Avoid = r.avoid
+	if r.text.writes() {
+		req.Avoid = r.s.c.roles.avoid(r.avoid)
+	}
 	return req
 }
 
@@ -193,19 +237,23 @@ func (r *run) decide(h *hint) error {
 
 // learn has a node parse the text, so that its notice tells the key, and runs nothing.
 func (r *run) learn() error {
-	l, err := r.leaseFor(pool.Request{})
-	if err != nil {
-		return err
+	for {
+		l, err := r.leaseFor(pool.Request{Avoid: r.avoid})
+		if err != nil {
+			return err
+		}
+		if _, err = l.Conn().(*wire.Conn).Describe(r.ctx, r.text.sql); err == nil {
+			l.Release()
+			r.s.c.routing.asked(r.text)
+			return nil
+		}
+		// It may be asked again as often as any other operation that changes nothing.
+		ask := run{s: r.s, op: opPrepare, ctx: r.ctx, text: r.text, lease: l, extra: true, avoid: r.avoid, tries: r.tries}
+		if err := ask.weigh(err, hintOf(r.ctx), false); err != nil {
+			return err
+		}
+		r.avoid, r.tries = ask.avoid, ask.tries
 	}
-	w := l.Conn().(*wire.Conn)
-	_, err = w.Describe(r.ctx, r.text.sql)
-	node := nodeOf(l.Node())
-	l.Release()
-	if err != nil {
-		return judge(err, &attempt{node: node, text: r.text}).err
-	}
-	r.s.c.routing.asked(r.text)
-	return nil
 }
 
 // leaseFor waits for a connection. While no node can be connected to it tries on, as long as the caller has
@@ -251,28 +299,49 @@ func (c *Connector) waitFailed(ctx context.Context, err error) error {
 
 // failed decides about an attempt that failed. nil: run it again. delivered: a row has reached the caller.
 func (r *run) failed(err error, h *hint, delivered bool) error {
+	if err := r.weigh(err, h, delivered); err != nil {
+		return r.over(err)
+	}
+	return nil
+}
+
+// oneBucket reports whether the statement is known to touch one bucket at most: by its key, as an INSERT of
+// one row, or as a block, which the server refuses to run over several.
+func (r *run) oneBucket() bool {
+	return r.plan.OneBucket() || r.text.info.Rows == 1 || r.text.info.Class == sqltext.Block
+}
+
+// weigh is failed without the count.
+func (r *run) weigh(err error, h *hint, delivered bool) error {
 	c := r.s.c
 	n := r.lease.Node()
 	a := attempt{
-		node: nodeOf(n), text: r.text, delivered: delivered,
-		oneBucket: r.plan.OneBucket() || r.text.info.Rows == 1,
+		op: r.op, node: nodeOf(n), text: r.text, delivered: delivered, tx: r.s.tx != nil,
+		oneBucket: r.oneBucket(),
 		routable:  !r.plan.Routed() && (h == nil || !h.placed) && r.op != opPrepare,
 	}
 	if h != nil {
 		a.idempotent, a.noRetry = h.idempotent, h.noRetry
 	}
 	v := judge(err, &a)
+	if r.doubt == nil {
+		r.doubt = v.doubt
+	}
+	kind := kindOf(err)
 	if v.refresh {
+		if kind == KindSwitchover {
+			c.demote(asServerError(err), n)
+		}
 		c.watcher.Hint(hintReason(err))
 	}
 	if v.connErr {
 		c.routing.health.Error(n.Replicaset, c.clock.Now())
 	}
-	if r.text.keys.Load() != nil && kindOf(v.err) == KindStale {
+	if r.text.keys.Load() != nil && kind == KindStale {
 		r.text.keys.Store(nil)
 	}
 	w := r.lease.Conn()
-	stop := v.action == giveUp || r.tries >= c.cfg.MaxRetries || !c.count.mayRetry()
+	stop := v.action == giveUp || v.action != revive && (r.tries >= c.cfg.MaxRetries || !c.count.mayRetry())
 	switch {
 	case v.connErr:
 		r.s.drop(r.extra)
@@ -284,15 +353,19 @@ func (r *run) failed(err error, h *hint, delivered bool) error {
 		r.lease.Release()
 	}
 	if stop {
-		c.count.failed(v.err)
 		return v.err
 	}
-	r.tries++
 	c.count.retried(v.action)
+	if v.action == revive {
+		return nil
+	}
+	r.tries++
 	if v.action == reroute {
 		return nil
 	}
-	r.avoid[(r.tries-1)%len(r.avoid)] = n.ID
+	if kind != KindSwitchover {
+		r.avoid[(r.tries-1)%len(r.avoid)] = n.ID // of those that refuse writes, roles knows more
+	}
 	if v.connErr {
 		return nil // another node is as good now as later
 	}

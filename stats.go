@@ -1,8 +1,6 @@
 package picodata
 
 import (
-	"sync/atomic"
-
 	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/metadata"
 )
@@ -34,6 +32,7 @@ type StatementStats struct {
 	Failed         uint64
 	OutcomeUnknown uint64 // of Failed
 	Retries        uint64 // attempts after the first, unseen by the caller
+	Revived        uint64 // of Retries: the statement had waited since before a leader changed
 	Reroutes       uint64 // of Retries: refused under forward=off, then sent to its owner
 	BudgetSpent    uint64 // retries left out because too many were needed lately
 }
@@ -51,57 +50,5 @@ func (c *Connector) Stats() Stats {
 		Topology:   c.watcher.Stats(),
 		Texts:      c.texts.len(),
 		Eager:      c.eager.Load(),
-	}
-}
-
-// counters count statements and hold the retry budget.
-type counters struct {
-	ok, bad, unknown, retries, reroutes, spent atomic.Uint64
-	// budget is in thousandths of a retry and starts full: see mayRetry. Kept as what is missing.
-	missing atomic.Int64
-}
-
-// A retry takes budgetRetry from a budget of budgetFull, a statement that succeeds puts budgetGain back: in
-// the long run one statement in ten may be run again, and a storm of failures can't multiply the load.
-const (
-	budgetFull  = 100_000
-	budgetRetry = 1_000
-	budgetGain  = 100
-)
-
-func (n *counters) succeeded() {
-	n.ok.Add(1)
-	if n.missing.Load() > 0 {
-		n.missing.Add(-budgetGain)
-	}
-}
-
-func (n *counters) failed(err error) {
-	n.bad.Add(1)
-	if IsOutcomeUnknown(err) {
-		n.unknown.Add(1)
-	}
-}
-
-func (n *counters) mayRetry() bool {
-	if n.missing.Load() <= budgetFull-budgetRetry {
-		return true
-	}
-	n.spent.Add(1)
-	return false
-}
-
-func (n *counters) retried(a action) {
-	n.retries.Add(1)
-	if a == reroute {
-		n.reroutes.Add(1)
-	}
-	n.missing.Add(budgetRetry)
-}
-
-func (n *counters) stats() StatementStats {
-	return StatementStats{
-		Succeeded: n.ok.Load(), Failed: n.bad.Load(), OutcomeUnknown: n.unknown.Load(),
-		Retries: n.retries.Load(), Reroutes: n.reroutes.Load(), BudgetSpent: n.spent.Load(),
 	}
 }

@@ -1,0 +1,188 @@
+package picodata
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/picodata/go-picodata/internal/wire"
+	"github.com/picodata/go-picodata/metadata"
+	"github.com/picodata/go-picodata/options"
+)
+
+// flight is a statement that a server has been handed and hasn't answered yet.
+type flight struct {
+	conn  *wire.Conn // nil: none
+	op    uint64     // its number on conn
+	epoch uint64     // the cluster's when it began, see stuck
+	tier  string     // the tier that it touches alone; "" = not known
+	rerun bool       // it may be run again if it is interrupted
+	next  *flight    // of the same session
+}
+
+// depart notes a statement that is about to be handed to conn. A session has one at a time, or more
+// while rows are open on it.
+func (s *session) depart(conn *wire.Conn, tier string, rerun bool) *flight {
+	epoch := s.c.stuck.epoch.Load()
+	op := conn.NextOp()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := &s.flight
+	if f.conn != nil {
+		f = &flight{next: s.flight.next}
+		s.flight.next = f
+	}
+	f.conn, f.op, f.epoch, f.tier, f.rerun = conn, op, epoch, tier, rerun
+	return f
+}
+
+// arrive ends a flight: the answer has begun, or will never come.
+func (s *session) arrive(f *flight) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.conn = nil
+	for prev := &s.flight; prev.next != nil; prev = prev.next {
+		if prev.next == f {
+			prev.next = f.next
+			return
+		}
+	}
+}
+
+// stuck ends statements that will never wake. While a leader is dead and not yet known to be, everything
+// sharded of its tier waits, and what waits then stays asleep when another leads: new
+// statements work at once, old ones only end with the server's limit of six minutes.
+type stuck struct {
+	// epoch grows with every change after which statements that began before may be asleep. Reading it is
+	// all that a statement pays.
+	epoch atomic.Uint64
+	// leaders are the last known ones, by replicaset. It belongs to the watcher's goroutine.
+	leaders map[string]string
+
+	mu     sync.Mutex
+	timers map[uint64]options.Timer // by the order in which they were set
+	set    uint64
+}
+
+// Reads that are under way at a change get stuckGrace to end by themselves: most of them aren't
+// stuck. A statement that began within stuckWindow after it may be caught too, for the process that leaves
+// is still there and doesn't answer; it gets until stuckLate. All is over within a second.
+const (
+	stuckGrace  = 200 * time.Millisecond
+	stuckWindow = 150 * time.Millisecond
+	stuckLate   = 600 * time.Millisecond
+)
+
+// clusterChanged looks whether statements of some tiers may have fallen asleep.
+func (c *Connector) clusterChanged(old, topo *metadata.Topology) {
+	if old == nil || topo.Static {
+		c.stuck.newLeaders(topo)
+		return
+	}
+	tiers := c.stuck.newLeaders(topo)
+	for i := range old.Instances {
+		was := &old.Instances[i]
+		if was.State != metadata.Online {
+			continue
+		}
+		if is, ok := topo.Instance(was.UUID); !ok || is.State != metadata.Online {
+			tiers = append(tiers, was.Tier)
+		}
+	}
+	if len(tiers) == 0 {
+		return
+	}
+	before := c.stuck.epoch.Add(1)
+	c.stuckAfter(stuckGrace, func() { c.wake(before, tiers, true) })
+	c.stuckAfter(stuckWindow, func() {
+		window := c.stuck.epoch.Add(1)
+		c.stuckAfter(stuckLate-stuckWindow, func() { c.wake(window, tiers, true) })
+		if d := c.cfg.StuckStatementTimeout; d > 0 {
+			c.stuckAfter(d, func() { c.wake(window, tiers, false) })
+		}
+	})
+	if d := c.cfg.StuckStatementTimeout; d > 0 {
+		c.stuckAfter(d, func() { c.wake(before, tiers, false) })
+	}
+}
+
+// newLeaders returns the tiers of replicasets that have another leader than the last one known.
+func (x *stuck) newLeaders(topo *metadata.Topology) (tiers []string) {
+	if x.leaders == nil {
+		x.leaders = make(map[string]string)
+	}
+	for i := range topo.Replicasets {
+		r := &topo.Replicasets[i]
+		if r.LeaderUUID == "" {
+			continue
+		}
+		last := x.leaders[r.UUID]
+		x.leaders[r.UUID] = r.LeaderUUID
+		if last != "" && last != r.LeaderUUID {
+			tiers = append(tiers, r.Tier)
+		}
+	}
+	return tiers
+}
+
+// stuckAfter is the clock's AfterFunc until the connector is closed.
+func (c *Connector) stuckAfter(d time.Duration, f func()) {
+	x := &c.stuck
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if c.closed.Load() {
+		return
+	}
+	if x.timers == nil {
+		x.timers = make(map[uint64]options.Timer)
+	}
+	x.set++
+	key := x.set
+	x.timers[key] = c.clock.AfterFunc(d, func() {
+		x.mu.Lock()
+		delete(x.timers, key)
+		x.mu.Unlock()
+		if !c.closed.Load() {
+			f()
+		}
+	})
+}
+
+// stop ends what stuckAfter has begun.
+func (x *stuck) stop() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, t := range x.timers {
+		t.Stop()
+	}
+	x.timers = nil
+}
+
+// wake interrupts the statements of these tiers that began before an epoch and still wait: those that
+// are run again then, or all others, which end with an error.
+func (c *Connector) wake(epoch uint64, tiers []string, rerun bool) {
+	c.mu.Lock()
+	all := make([]*session, 0, len(c.sessions))
+	for s := range c.sessions {
+		all = append(all, s)
+	}
+	c.mu.Unlock()
+	n := 0
+	for _, s := range all {
+		s.mu.Lock()
+		for f := &s.flight; f != nil; f = f.next {
+			if f.conn != nil && f.epoch < epoch && f.rerun == rerun && concerns(tiers, f.tier) && f.conn.Interrupt(f.op) {
+				n++
+			}
+		}
+		s.mu.Unlock()
+	}
+	if n > 0 {
+		c.log.Info("picodata: interrupted statements that had waited since before their tier got another leader", "statements", n, "tiers", tiers, "run_again", rerun)
+	}
+}
+
+func concerns(tiers []string, tier string) bool {
+	return tier == "" || slices.Contains(tiers, tier)
+}
