@@ -406,9 +406,9 @@ func TestCloseLeaks(t *testing.T) {
 	// A wrong password locks its user out after four times; nobody else may be that user here.
 	wrong := configs["wrong password"]
 	delete(configs, "wrong password")
-	rounds := 6
+	rounds, cut := 24, 10_000 // 500 databases, and statements that their contexts end
 	if testing.Short() {
-		rounds = 1
+		rounds, cut = 2, 500
 	}
 	once(configs["healthy"], ways["at rest"])
 	goroutines, fds := settle()
@@ -422,12 +422,37 @@ func TestCloseLeaks(t *testing.T) {
 			}
 		}
 	}
+	once(configs["healthy"], func(db *sql.DB) {
+		hold := cluster.Hold(picotest.SQL("select 10000"))
+		defer hold.ReleaseAll()
+		inParallel(16, cut, func(int) {
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error)
+			go func() { done <- db.QueryRowContext(ctx, "select 10000").Scan(new(int)) }()
+			if err := hold.Wait(ctx, 1); err != nil {
+				t.Error(err)
+			}
+			cancel()
+			if err := <-done; !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+	})
+	for _, n := range cluster.Nodes() { // logins that Close cut off may count as failed ones
+		if err := cluster.WaitConnections(t.Context(), n.Name(), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cluster.ResetCounters()
 	once(wrong, func(db *sql.DB) {
 		var auth *picodata.AuthError
 		if err := db.Ping(); !errors.As(err, &auth) {
 			t.Errorf("%v, want an AuthError", err)
 		}
 	})
+	if n := cluster.Counters().LoginFailures; n != 1 {
+		t.Errorf("a wrong password was tried %d times: four lock the user", n)
+	}
 	deadline := time.Now().Add(2 * time.Second) // what the scenario allows
 	for {
 		g, f := settle()

@@ -279,7 +279,7 @@ func TestDiscoverySeedDownAtStart(t *testing.T) {
 	}
 	for how, most := range map[string]time.Duration{"refused": 0, "black hole": 300 * time.Millisecond} {
 		t.Run(how, func(t *testing.T) {
-			for range 8 { // wherever the random start falls
+			for range 40 { // wherever the random starts of topology and statement fall
 				bubble(t, threeNodes(), func(t *testing.T, w *world) {
 					a := w.cluster.Node("i1")
 					w.route(a.Addr(), how)
