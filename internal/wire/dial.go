@@ -42,7 +42,9 @@ func Dial(ctx context.Context, cfg *Config, target Target) (*Conn, error) {
 	if err == nil {
 		return c, nil
 	}
+	var pe *pq.Error
 	switch {
+	case errors.As(err, &pe): // what the server said counts, whatever the clock says now
 	case caller.Err() != nil:
 		err = caller.Err()
 	case ctx.Err() != nil:
@@ -168,13 +170,12 @@ func (c *Conn) login(config pq.Config) (err error) {
 	}
 	connector.Dialer(handOver{c.g})
 	conn, err := connector.Connect(background)
+	var pe *pq.Error
 	switch {
 	case err == nil:
-	case c.g.err != nil && errors.Is(c.g.err, io.EOF):
-		var pe *pq.Error
-		if errors.As(err, &pe) {
-			return err
-		}
+	case errors.As(err, &pe):
+		return err
+	case errors.Is(c.g.err, io.EOF):
 		return errEOF
 	case c.g.err != nil:
 		return c.g.err

@@ -2,8 +2,10 @@ package wire
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -345,5 +347,29 @@ func TestStreamOfTextsCostsNothing(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(100, func() { c.due("select $1, $2") }); n != 0 {
 		t.Fatalf("%v allocations to count a use", n)
+	}
+}
+
+// Next says io.EOF as often as it is asked, and asks nobody.
+func TestNextAfterTheEnd(t *testing.T) {
+	s := newServer(t)
+	c, _ := s.dial(newConfig())
+	for _, args := range [][]driver.NamedValue{nil, named(int64(1))} {
+		rows, err := c.Query(bg, "select $1", args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dest := make([]driver.Value, 1)
+		if err := rows.Next(dest); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if err := rows.Next(dest); err != io.EOF {
+				t.Fatalf("got %v", err)
+			}
+		}
+		if err := rows.Close(); err != nil || !c.Usable() {
+			t.Fatalf("usable %v: %v", c.Usable(), err)
+		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 // row gives the body of the next message if that is a row; nil if it isn't.
 func (g *guard) row() []byte {
 	for {
-		if !g.hold || g.err != nil || len(g.inject) > 0 || g.r < g.v {
+		if !g.hold || g.err != nil || g.outstanding == 0 || len(g.inject) > 0 || g.r < g.v {
 			return nil
 		}
 		b := g.buf[g.v:g.w]
