@@ -91,7 +91,7 @@ func (w *Watcher) learn(found Seed) {
 	if next.Seeds = w.seedList(old); !slices.Equal(next.Seeds, old.Seeds) {
 		w.publish(&next)
 	}
-	w.noteUnreachable(old)
+	w.noteUnreachable(w.Topology())
 }
 
 // collect takes in answers until all questions are answered, or for d.

@@ -73,6 +73,7 @@ func (w *Watcher) refreshBuckets() {
 			continue
 		}
 		if !w.readBuckets(t, tier, s, print, evidence) {
+			waiting = evidence
 			return
 		}
 	}
@@ -150,10 +151,10 @@ func (w *Watcher) readBuckets(t *Topology, tier *Tier, s *tierState, print uint6
 
 func (w *Watcher) putBuckets(m *BucketMap) {
 	w.buckets.Store(m)
-	w.announceChange()
 	if w.config.OnBuckets != nil {
 		w.config.OnBuckets(m)
 	}
+	w.announceChange()
 }
 
 // bucketFingerprint changes when something happens to a tier that moves its buckets: instances that come

@@ -20,6 +20,7 @@ type fakeCluster struct {
 	buckets          map[string]string // tier → what _pico_bucket() answers
 	tables           [][]any
 	noBucketFunction bool // the server is older than 25.5.1
+	stuckBuckets     bool // _pico_bucket() hangs
 	denied           map[string]bool
 	down             map[string]bool // address → connection refused
 	hole             map[string]bool // address → nobody answers a dial
@@ -228,7 +229,7 @@ func (f *fakeConn) Query(ctx context.Context, sql string) (*Result, error) {
 		c.mostBusy = max(c.mostBusy, c.busy)
 		defer func() { c.busy-- }()
 	}
-	if c.frozen[f.address] || c.stuck[f.address] && strings.Contains(sql, "FROM _pico") {
+	if c.frozen[f.address] || c.stuckBuckets && strings.HasPrefix(sql, "SELECT _pico_bucket") || c.stuck[f.address] && strings.Contains(sql, "FROM _pico") {
 		c.mu.Unlock()
 		select {
 		case <-ctx.Done():

@@ -159,6 +159,9 @@ func (w *Watcher) refresh() (out outcome) {
 		if w.Topology() == nil {
 			w.askAround(t)
 			w.collect(firstGrace)
+			// Start waits for the buckets too, so that the first statements can be routed, but not for long.
+			late := w.clock.AfterFunc(firstGrace, func() { w.announceAttempt(outcome{}) })
+			defer late.Stop()
 		}
 		if in, ok := t.Instance(w.loop.connTo.InstanceUUID); ok {
 			t.ReadFrom = in.Name

@@ -204,6 +204,28 @@ func TestWatcherBucketsWhenNobodyNeedsThem(t *testing.T) {
 	}
 }
 
+// A server that is slow with its buckets doesn't hold up the first statement for long.
+func TestWatcherStartsWithoutBuckets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(2)
+		c.stuckBuckets = true
+		w, _ := watch(t, c, fakeConfig("10.0.0.1:4327", "10.0.0.2:4327"))
+		began := time.Now()
+		if err := w.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took != firstGrace {
+			t.Errorf("Start took %v", took)
+		}
+		c.do(func() { c.stuckBuckets = false })
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if _, ok := w.Buckets().Lookup("default", 1); !ok {
+			t.Error("the buckets aren't read later")
+		}
+	})
+}
+
 func TestWatcherBucketsOfOldServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newFakeCluster(2)
