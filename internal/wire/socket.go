@@ -24,7 +24,13 @@ type socket struct {
 	looked  time.Time // when it was looked at last, without a looker
 }
 
-func newSocket(nc net.Conn) *socket { return &socket{Conn: nc, looker: newLooker(nc)} }
+func newSocket(nc net.Conn) *socket {
+	s := &socket{Conn: nc, looker: newLooker(nc)}
+	if s.looker == nil {
+		s.looked = time.Now()
+	}
+	return s
+}
 
 // Read gives what a look has kept, then what the network brings.
 func (s *socket) Read(p []byte) (int, error) {
