@@ -47,6 +47,7 @@ type guard struct {
 	draining bool
 	drain    int64     // bytes that may still be read once draining
 	drainEnd time.Time // and until when; set at the first wait
+	left     bool      // a row was passed over while draining
 	columns  int       // of the DataRows to come; -1 = no rows are allowed
 	oids     []uint32
 	formats  []bool // of the last RowDescription: binary?
@@ -82,7 +83,7 @@ func newGuard(nc net.Conn, sock *socket, encrypted, cleartext bool) *guard {
 
 // startOp forgets what belonged to the operation before.
 func (g *guard) startOp() {
-	g.written, g.answered, g.draining, g.columns, g.parsed = 0, false, false, -1, false
+	g.written, g.answered, g.draining, g.left, g.columns, g.parsed = 0, false, false, false, -1, false
 	g.rename, g.capture, g.hold, g.bind = "", false, false, nil
 }
 
@@ -208,6 +209,7 @@ func (g *guard) frame(typ byte, length uint32, body []byte) (passage, error) {
 			if g.r < g.v {
 				return after, nil
 			}
+			g.left = true
 			return remove, nil
 		}
 		g.answered = true

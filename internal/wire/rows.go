@@ -27,6 +27,7 @@ type Rows struct {
 	adopt  *stmt     // to be named once the rows are closed
 	begun  bool
 	closed bool
+	whole  bool
 	err    error
 }
 
@@ -134,6 +135,7 @@ func (r *Rows) Close() error {
 		case err != nil:
 			r.err = c.failed(r.ctx, err, fired)
 		}
+		r.whole = err == nil && r.begun && !c.g.left
 	}
 	c.busy = false
 	defer c.active.Store(false)
@@ -142,6 +144,9 @@ func (r *Rows) Close() error {
 	}
 	return r.err
 }
+
+// Complete says, once the rows are closed, that Next gave all of them and the result ended well.
+func (r *Rows) Complete() bool { return r.whole }
 
 func (r *Rows) drain() (err error) {
 	defer r.c.recovered(&err)
