@@ -15,6 +15,7 @@ type AddressError struct {
 	Reason  string
 }
 
+// Error quotes the address.
 func (e *AddressError) Error() string {
 	return fmt.Sprintf("picodata: address %q: %s", e.Address, e.Reason)
 }

@@ -2,20 +2,10 @@ package metadata
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/picodata/go-picodata/options"
 )
-
-// NodeError is what one node answered.
-type NodeError struct {
-	Node string // address
-	Err  error
-}
-
-func (e *NodeError) Error() string { return fmt.Sprintf("picodata: node %s: %v", e.Node, e.Err) }
-func (e *NodeError) Unwrap() error { return e.Err }
 
 // opened is a control connection whose server has said who it is.
 type opened struct {

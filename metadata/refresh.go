@@ -128,9 +128,9 @@ func (w *Watcher) announceAttempt(out outcome) {
 // refresh reads a snapshot, over the control connection if there is one, else or if that
 // fails over others, and puts it in force.
 func (w *Watcher) refresh() (out outcome) {
-	const attempts = 3 // the old connection, one to a node that may turn out frozen, one more
-	var errs []error
-	for range attempts {
+	const tries = 3 // the old connection, one to a node that may turn out frozen, one more
+	var errs attempts
+	for range tries {
 		if w.ctx.Err() != nil {
 			return outcome{err: ErrClosed}
 		}
@@ -183,7 +183,7 @@ func (w *Watcher) refresh() (out outcome) {
 		}
 		return out
 	}
-	out.err = errors.Join(errs...)
+	out.err = errs
 	w.noteFailure(out.err)
 	return out
 }

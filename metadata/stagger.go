@@ -55,7 +55,7 @@ func race[T any](ctx context.Context, clock options.Clock, stagger func(started 
 	if n == 0 {
 		return winner, -1, errNoTargets
 	}
-	var errs []error
+	var errs attempts
 	tick := make(chan struct{}, 1)
 	timer := clock.AfterFunc(stagger(1), func() {
 		select {
@@ -78,13 +78,13 @@ func race[T any](ctx context.Context, clock options.Clock, stagger func(started 
 			if stop != nil && stop(r.err) || ctx.Err() != nil {
 				cancel()
 				leave()
-				return winner, -1, errors.Join(errs...)
+				return winner, -1, errs
 			}
 			if next < n {
 				start()
 				timer.Reset(stagger(next))
 			} else if running == 0 {
-				return winner, -1, errors.Join(errs...)
+				return winner, -1, errs
 			}
 		case <-tick:
 			if next < n {
@@ -93,7 +93,7 @@ func race[T any](ctx context.Context, clock options.Clock, stagger func(started 
 			}
 		case <-ctx.Done():
 			leave()
-			return winner, -1, errors.Join(append(errs, context.Cause(ctx))...)
+			return winner, -1, append(errs, context.Cause(ctx))
 		}
 	}
 }

@@ -173,6 +173,7 @@ type DeniedError struct {
 	User  string // "" if it isn't known here
 }
 
+// Error carries the GRANT that helps.
 func (e *DeniedError) Error() string {
 	user := e.User
 	if user == "" {

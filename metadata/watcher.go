@@ -210,7 +210,7 @@ func (w *Watcher) notStarted(cause error) error {
 	if last == nil {
 		return fmt.Errorf("picodata: no node has told the cluster's topology yet: %w", cause)
 	}
-	return fmt.Errorf("picodata: no node has told the cluster's topology yet: %w; last attempt: %w", cause, last)
+	return fmt.Errorf("picodata: no node has told the cluster's topology yet: %w; last attempt: %w", cause, bare{last})
 }
 
 // Topology is the snapshot in force, nil before the first.

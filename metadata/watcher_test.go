@@ -167,6 +167,9 @@ func TestWatcherSeedDownAtStart(t *testing.T) {
 			if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errRefused) || time.Since(began) != 2*time.Second {
 				t.Errorf("%v after %v", err, time.Since(began))
 			}
+			if text := err.Error(); strings.Contains(text, "\n") || strings.Count(text, "picodata: ") != 1 {
+				t.Errorf("not one plain line: %q", text)
+			}
 			for _, s := range seeds {
 				if !strings.Contains(err.Error(), s) {
 					t.Errorf("%v doesn't tell of %s", err, s)
