@@ -29,6 +29,7 @@ type Cluster struct {
 	traceMu sync.Mutex
 
 	closing chan struct{} // closed by Close
+	never   chan struct{} // what a statement waits for that doesn't wake; the cluster's own, or a synctest bubble would take it for awake
 	once    sync.Once
 	workMu  sync.Mutex     // guards closing against begin
 	work    sync.WaitGroup // accept loops, sessions, timers' calls
@@ -88,6 +89,7 @@ func New(cfg Config) (*Cluster, error) {
 		version: version,
 		clock:   cfg.Clock,
 		closing: make(chan struct{}),
+		never:   make(chan struct{}),
 		timers:  make(map[*timer]struct{}),
 		users:   make(map[string]User),
 		changed: make(chan struct{}),

@@ -19,9 +19,6 @@ type plan struct {
 	woken     *engine.Error // how the statement ends after the wait; nil: it is planned anew
 }
 
-// never is what a statement waits for that doesn't wake.
-var never = make(<-chan struct{})
-
 const timedOut = "Timeout exceeded"
 
 // plan decides where a statement of a client of node runs.
@@ -87,7 +84,7 @@ func (c *Cluster) planSharded(node *Node, stmt engine.StmtAPI, o engine.Options,
 	}
 	p := &plan{view: engine.View{Instance: node.name}, limitText: timedOut}
 	if c.leaderlessLocked(t) {
-		p.wait = never
+		p.wait = c.never
 		return p, nil
 	}
 	write := stmt.Kind() != engine.DQL
@@ -212,26 +209,26 @@ func (c *Cluster) leaderlessLocked(t *tier) bool {
 // serverLocked chooses the instance of a replicaset that serves a statement. When none can, it returns what to wait for.
 func (c *Cluster) serverLocked(node *Node, rs *replicaset, preference string) (*Node, <-chan struct{}) {
 	if preference == "leader" {
-		return usable(rs.master)
+		return c.usable(rs.master)
 	}
 	if node.rs == rs && runsLocally(node.version()) && (preference == "any" || node != rs.master) {
 		return node, nil
 	}
 	if rs.deadReplicaLocked() {
-		return nil, never
+		return nil, c.never
 	}
 	// The balanced call prefers replicas, in turn.
 	for range rs.members {
 		rs.turn++
 		n := rs.members[rs.turn%len(rs.members)]
 		if n != rs.master && n.current == online && n.process == running {
-			return usable(n)
+			return c.usable(n)
 		}
 	}
 	if preference == "replica" {
-		return nil, never // the documents promise an error, real servers wait
+		return nil, c.never // the documents promise an error, real servers wait
 	}
-	return usable(rs.master)
+	return c.usable(rs.master)
 }
 
 // deadReplicaLocked: a replica is dead and not yet known to be; reads that may go to replicas wait and don't wake.
@@ -255,9 +252,9 @@ func (rs *replicaset) strandingLocked(from *Node) <-chan struct{} {
 }
 
 // usable returns n, or what to wait for if n doesn't answer: a frozen one may thaw, a dead one is waited for in vain.
-func usable(n *Node) (*Node, <-chan struct{}) {
+func (c *Cluster) usable(n *Node) (*Node, <-chan struct{}) {
 	if n == nil || n.process == gone || n.process == starting {
-		return nil, never
+		return nil, c.never
 	}
 	n.frozen.mu.Lock()
 	defer n.frozen.mu.Unlock()

@@ -36,13 +36,8 @@ func TestStress(t *testing.T) {
 			for i := 0; ctx.Err() == nil; i++ {
 				if conn == nil || conn.IsClosed() {
 					nodes := c.Nodes()
-					config, err := pgx.ParseConfig(nodes[rnd.IntN(len(nodes))].AdminDSN())
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					config.DialFunc, config.LookupFunc = c.DialContext, func(_ context.Context, host string) ([]string, error) { return []string{host}, nil }
-					if conn, err = pgx.ConnectConfig(context.Background(), config); err != nil {
+					var err error
+					if conn, err = connectInMemory(context.Background(), c, nodes[rnd.IntN(len(nodes))].AdminDSN()); err != nil {
 						conn = nil
 						continue
 					}
