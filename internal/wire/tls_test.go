@@ -525,3 +525,27 @@ func TestStatementsOverTLS(t *testing.T) {
 		}
 	}
 }
+
+// sslmode-fallback-wrong-node: a configuration that served one node dials another; the node
+// that is meant is the one that is reached, on one connection, TLS or not.
+func TestFallbackStaysOnTheNode(t *testing.T) {
+	a, b := newServer(t), newServer(t)
+	cfg := newConfig()
+	cfg.Options.SSLMode = options.SSLPrefer
+	first, err := Dial(bg, cfg, a.target())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	second, err := Dial(bg, cfg, b.target())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	if got, want := second.g.RemoteAddr().String(), b.target().Address; got != want {
+		t.Fatalf("connected to %s, want %s", got, want)
+	}
+	if x, y := a.accepted.Load(), b.accepted.Load(); x != 1 || y != 1 {
+		t.Fatalf("%d and %d connections", x, y)
+	}
+}
