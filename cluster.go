@@ -185,7 +185,8 @@ func (c *Connector) applyNodes(topo *metadata.Topology) {
 // nodeSpec describes one node of the set to the gate.
 func (c *Connector) nodeSpec(topo *metadata.Topology, v *metadata.NodeView) pool.NodeSpec {
 	n := pool.NodeSpec{ID: v.ID, Name: v.Name(), Address: v.Address, Eligible: v.Excluded == metadata.Included}
-	addresses := append([]string{v.Address}, v.Alternates...)
+	var few [4]string // on the stack: a snapshot may have a thousand nodes
+	addresses := append(append(few[:0], v.Address), v.Alternates...)
 	if in := v.Instance; in != nil {
 		n.Tier, n.Replicaset, n.ReplicasetName, n.Role, n.Zone = in.Tier, in.ReplicasetUUID, in.ReplicasetName, in.Role, in.FailureDomain
 		addresses = append(addresses, in.Advertised)
@@ -195,7 +196,6 @@ func (c *Connector) nodeSpec(topo *metadata.Topology, v *metadata.NodeView) pool
 		}
 	}
 	n.Weight, n.MaxConns, n.Priority = pool.Rules(c.cfg, n.Name, addresses, n.Tier)
-	n.Target = wire.Target{Address: v.Address, NodeName: n.Name}
 	return n
 }
 
@@ -206,7 +206,7 @@ func (c *Connector) fresh() bool {
 }
 
 func (c *Connector) dial(ctx context.Context, n pool.NodeSpec) (pool.Conn, error) {
-	w, err := wire.Dial(ctx, c.wire, n.Target.(wire.Target))
+	w, err := wire.Dial(ctx, c.wire, wire.Target{Address: n.Address, NodeName: n.Name})
 	if err != nil {
 		return nil, err
 	}
