@@ -33,6 +33,13 @@ const (
 // roundTripper is what a Conn may offer: the last round trip measured, 0 if none was.
 type roundTripper interface{ RTT() time.Duration }
 
+// closeLinger bounds the wait for a server to close its end.
+const closeLinger = 750 * time.Millisecond
+
+// lingerer is what a Conn may offer: a Close that returns when the server has closed its end too, or after d. Only
+// then is there certainly room for another connection under a cap.
+type lingerer interface{ CloseWait(d time.Duration) error }
+
 // closeReason says why a connection was closed.
 type closeReason uint8
 
@@ -77,7 +84,12 @@ func (g *Gate) startClose(pc *physical, why closeReason) {
 
 // closeConn runs on a goroutine of its own.
 func (g *Gate) closeConn(pc *physical) {
-	_ = pc.conn.Close() // it is given up whatever Close says
+	// It is given up whatever closing it says.
+	if l, ok := pc.conn.(lingerer); ok {
+		_ = l.CloseWait(closeLinger)
+	} else {
+		_ = pc.conn.Close()
+	}
 	g.mu.Lock()
 	n := pc.node
 	n.closing--

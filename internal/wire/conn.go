@@ -105,7 +105,8 @@ func (c *Conn) begin(ctx context.Context) error {
 	if c.closed.Load() || !c.g.ready() {
 		c.active.Store(false)
 		if c.g.err != nil {
-			return c.unsent(fmt.Errorf("%w: %w", ErrClosed, c.g.err))
+			// Not wrapped: an error that the server gave an earlier statement is no answer to this one.
+			return c.unsent(fmt.Errorf("%w: %v", ErrClosed, c.g.err))
 		}
 		return c.unsent(ErrClosed)
 	}
@@ -186,7 +187,7 @@ func (c *Conn) failed(ctx context.Context, err error, fired bool) error {
 	if errors.Is(err, io.EOF) {
 		err = errEOF
 	}
-	_ = c.g.sock.Close()
+	c.g.sock.hangUp()
 	e := c.error(err)
 	e.Local = local
 	return e
