@@ -29,8 +29,10 @@ const (
 	dialsPerNode = 2
 	// staggerDelay is how long a dial may take before its waiters try another node beside it.
 	staggerDelay = 250 * time.Millisecond
-	// aliveAfter is the idle time after which a connection's socket is looked at before it is leased.
-	aliveAfter = time.Second
+	// aliveAfter is the idle time after which a connection's socket is looked at before it is leased. The look takes
+	// less than a microsecond, a statement sent to a socket that the peer has closed may have an unknown
+	// outcome; only a connection that was in use just now isn't worth it.
+	aliveAfter = time.Millisecond
 	// closeWait bounds how long Close waits for sockets to close.
 	closeWait = time.Second
 )
