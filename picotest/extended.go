@@ -113,10 +113,9 @@ func (s *session) bind(m *pgproto3.Bind) bool {
 	if bad != nil {
 		return s.fail(bad.Code, bad.Message)
 	}
-	if m.DestinationPortal != "" && s.portals[m.DestinationPortal] != nil {
-		return s.fail("42P03", fmt.Sprintf("Portal '%s' for client %d already exists", m.DestinationPortal, s.c.id))
+	if bad := s.openPortal(m.DestinationPortal, &portal{st: st, args: args, formats: results}); bad != nil {
+		return s.fail(bad.Code, bad.Message)
 	}
-	s.portals[m.DestinationPortal] = &portal{st: st, args: args, formats: results}
 	s.send(&pgproto3.BindComplete{})
 	return true
 }
@@ -235,7 +234,7 @@ func (s *session) execute(m *pgproto3.Execute) bool {
 // close answers a Close message: what isn't there counts as closed.
 func (s *session) close(m *pgproto3.Close) bool {
 	if m.ObjectType == 'P' {
-		delete(s.portals, m.Name)
+		s.closePortal(m.Name)
 	} else {
 		s.drop(m.Name)
 	}

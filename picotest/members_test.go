@@ -219,6 +219,29 @@ func TestStatementStorage(t *testing.T) {
 	_ = conn.Close(context.Background())
 }
 
+// TestPortalStorage limits the portals of an instance.
+func TestPortalStorage(t *testing.T) {
+	c := picotest.Start(t, picotest.Config{})
+	if err := c.Exec(`alter system set "pg_portal_max" to 2`); err != nil {
+		t.Fatal(err)
+	}
+	w, err := dialWire(c, "i1", "admin", "T0psecret", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	const empty = "\x00\x00\x00\x00\x00\x00\x00\x00"
+	for range 2 { // Sync frees the places
+		got, _, err := w.exchange([]message{
+			{"P", []byte("\x00select 1\x00\x00\x00")}, {"B", []byte("a" + empty)}, {"C", []byte("Pa\x00")},
+			{"B", []byte("a" + empty)}, {"B", []byte("b" + empty)}, {"B", []byte("c" + empty)}, {"S", nil},
+		})
+		if err != nil || kinds(got) != "12322EZ" || !strings.HasPrefix(lastError(got), "E S=ERROR C=XX000 M=Portal storage is full. Current size limit: 2.") {
+			t.Errorf("got %s, %q, %v", kinds(got), lastError(got), err)
+		}
+	}
+}
+
 // TestScaledTime uses the system's clock, faster.
 func TestScaledTime(t *testing.T) {
 	c := picotest.Start(t, picotest.Config{Scale: 0.0001}) // 30 s in 3 ms

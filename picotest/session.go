@@ -79,7 +79,7 @@ func (s *session) run() {
 
 // forget drops the session's statements from the instance's storage.
 func (s *session) forget() {
-	s.portals = nil
+	s.closePortals()
 	for name := range s.statements {
 		s.drop(name)
 	}
@@ -188,7 +188,7 @@ func (s *session) handle(kind byte, body []byte) bool {
 		return true
 	case 'S':
 		s.skipping = false
-		clear(s.portals) // Sync closes all portals, suspended ones too
+		s.closePortals() // as every Sync does
 		s.ready()
 		return true
 	case 'X':

@@ -27,11 +27,12 @@ type portal struct {
 	sent    int
 }
 
-// storage counts the prepared statements of an instance: its limit holds for all clients together.
+// storage counts the prepared statements and portals of an instance: its limits hold for all clients together.
 type storage struct {
 	mu      sync.Mutex
 	used    int
 	phantom int // statements nobody has, of Node.FillStatements
+	portals int
 }
 
 // reserve takes a place; the server's limit when there is none left.
@@ -56,6 +57,23 @@ func (t *storage) clear() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.phantom = 0
+}
+
+// reservePortal takes a place for a portal; false when there is none left.
+func (t *storage) reservePortal(max int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if max > 0 && int64(t.portals) >= max {
+		return false
+	}
+	t.portals++
+	return true
+}
+
+func (t *storage) releasePortals(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.portals -= n
 }
 
 // FillStatements makes the instance's statement storage look as if others held all but free of
@@ -111,8 +129,7 @@ func (s *session) keep(st *statement) *engine.Error {
 	s.drop(st.name)
 	max := s.c.node.c.number("pg_statement_max", 100000)
 	if !s.c.node.storage.reserve(max) {
-		return &engine.Error{Code: "XX000", Message: fmt.Sprintf("Statement storage is full. Current size limit: %d. "+
-			`Please, increase storage limit using: ALTER SYSTEM SET "pg_statement_max" TO <new-limit>`, max)}
+		return storageFull("Statement", "pg_statement_max", max)
 	}
 	s.statements[st.name] = st
 	n := &s.c.node.counters
@@ -121,6 +138,39 @@ func (s *session) keep(st *statement) *engine.Error {
 	s.c.counters.preparedEver.Add(1)
 	s.c.counters.preparedNow.Add(1)
 	return nil
+}
+
+func storageFull(what, parameter string, max int64) *engine.Error {
+	return &engine.Error{Code: "XX000", Message: fmt.Sprintf("%s storage is full. Current size limit: %d. "+
+		`Please, increase storage limit using: ALTER SYSTEM SET "%s" TO <new-limit>`, what, max, parameter)}
+}
+
+// openPortal stores a portal under its name; the unnamed one replaces the one before.
+func (s *session) openPortal(name string, p *portal) *engine.Error {
+	if name != "" && s.portals[name] != nil {
+		return &engine.Error{Code: "42P03", Message: fmt.Sprintf("Portal '%s' for client %d already exists", name, s.c.id)}
+	}
+	s.closePortal(name)
+	max := s.c.node.c.number("pg_portal_max", 100000)
+	if !s.c.node.storage.reservePortal(max) {
+		return storageFull("Portal", "pg_portal_max", max)
+	}
+	s.portals[name] = p
+	return nil
+}
+
+// closePortal forgets a portal, if there is one of that name.
+func (s *session) closePortal(name string) {
+	if s.portals[name] != nil {
+		delete(s.portals, name)
+		s.c.node.storage.releasePortals(1)
+	}
+}
+
+// closePortals forgets all portals, suspended ones too.
+func (s *session) closePortals() {
+	s.c.node.storage.releasePortals(len(s.portals))
+	clear(s.portals)
 }
 
 // drop forgets a statement, if there is one of that name.
