@@ -351,3 +351,28 @@ func TestClusterErrors(t *testing.T) {
 		}
 	}
 }
+
+// Whatever time has passed, a connection that lives is used as it is: one flight for the
+// statement, none to find out. (pgx asks "-- ping" first, which Picodata can't parse, and
+// dials anew.)
+func TestClusterIdleConnectionIsUsedAsItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cluster := picotest.Start(t, picotest.Config{Network: picotest.Memory})
+		n := cluster.Node("i1")
+		c := dialNode(t, clusterConfig(cluster), n)
+		n.ResetCounters()
+		for i := range 3 {
+			time.Sleep(time.Hour)
+			if !c.Alive() {
+				t.Fatal("not alive")
+			}
+			rows, err := c.Query(bg, "select name from _pico_instance where name = $1", named("i1"))
+			all(t, rows, err)
+			if k := n.Counters(); k.Flights != i+1 || k.Ever != 0 {
+				t.Fatalf("after %d statements: %d flights, %d new connections", i+1, k.Flights, k.Ever)
+			}
+		}
+		c.Close()
+		cluster.Close()
+	})
+}

@@ -131,7 +131,7 @@ func (r *Rows) Close() error {
 		case err == nil && fired:
 			c.revive()
 		case errors.Is(err, errDrained):
-			_ = c.g.sock.Close()
+			c.g.sock.hangUp()
 		case err != nil:
 			r.err = c.failed(r.ctx, err, fired)
 		}
@@ -139,7 +139,7 @@ func (r *Rows) Close() error {
 	}
 	c.busy = false
 	defer c.active.Store(false)
-	if r.adopt != nil && c.g.ready() {
+	if r.adopt != nil && c.g.desc != nil && c.g.ready() {
 		c.adopt(r.adopt)
 	}
 	return r.err

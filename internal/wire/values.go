@@ -5,12 +5,14 @@ import (
 	"database/sql/driver"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
 	"reflect"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/lib/pq"
 )
@@ -18,7 +20,8 @@ import (
 // CheckValue makes an argument fit to be sent: a nil, int64, float64, bool or string, all
 // of which go as text, so that the server decides by the parameter's type what they are.
 //
-// A []byte becomes a string: lib/pq would send it in binary, whatever the parameter is.
+// A []byte becomes a string, if it is UTF-8: lib/pq would send it in binary, whatever the
+// parameter is.
 // Slices become arrays as pq.Array makes them, times the server's notation in UTC with
 // microseconds, [16]byte a UUID. What Picodata has no parameters of is refused with an error
 // that names the way around.
@@ -32,10 +35,7 @@ func CheckValue(v any) (driver.Value, error) {
 		case float64:
 			return checkFloat(x), nil
 		case []byte:
-			if x == nil {
-				return nil, nil
-			}
-			return string(x), nil
+			return checkBytes(x)
 		case time.Time:
 			return timeText(x), nil
 		case json.RawMessage:
@@ -129,7 +129,7 @@ func checkSlice(rv reflect.Value) (driver.Value, error) {
 	elem := rv.Type().Elem()
 	switch elem.Kind() {
 	case reflect.Uint8:
-		return string(rv.Bytes()), nil
+		return checkBytes(rv.Bytes())
 	case reflect.Slice, reflect.Array, reflect.Interface, reflect.Map:
 		if elem.Kind() == reflect.Slice && elem.Elem().Kind() != reflect.Uint8 {
 			return pq.Array(rv.Interface()).Value() // an array of more dimensions
@@ -162,6 +162,17 @@ func callValuer(v driver.Valuer) (driver.Value, error) {
 // errJSON refuses what would have to be JSON: Picodata has no JSON parameters.
 func errJSON(v any) error {
 	return fmt.Errorf("a %T can't be an argument: Picodata can't bind JSON; pass its text as a string to a TEXT column, or a type with a Value method", v)
+}
+
+// checkBytes makes a string of bytes: Picodata has no type for bytes that aren't text.
+func checkBytes(b []byte) (driver.Value, error) {
+	if b == nil {
+		return nil, nil
+	}
+	if !utf8.Valid(b) {
+		return nil, errors.New("a []byte that isn't UTF-8 can't be an argument: Picodata has no BYTEA; pass its hex or base64 text to a TEXT column")
+	}
+	return string(b), nil
 }
 
 // checkFloat spells the infinities as both Picodata and PostgreSQL read them.

@@ -72,6 +72,7 @@ func TestRefusedValues(t *testing.T) {
 		{uint64(math.MaxInt64) + 1, "DECIMAL"},
 		{nestedValue{}, "driver.Value"},
 		{json.RawMessage("{}"), "TEXT column"},
+		{[]byte{0xff, 0xfe}, "base64"}, {namedBytes{0xff}, "base64"},
 		{map[string]int{}, "TEXT column"},
 		{struct{ A int }{}, "TEXT column"},
 		{&struct{ A int }{}, "TEXT column"},
