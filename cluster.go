@@ -16,7 +16,7 @@ import (
 // build wires the parts together. Nothing runs yet.
 func (c *Connector) build() {
 	c.routing.init(c)
-	password := c.password()
+	password := passwordOf(c.cfg)
 	c.wire = &wire.Config{
 		Options:        c.cfg,
 		StartupOptions: c.cfg.StartupOptions(c.routing.wantNotice(), c.cfg.StatementCacheSize > 0 && !c.plain()),
@@ -47,8 +47,9 @@ func (c *Connector) build() {
 
 // plain reports whether nothing of Picodata's own may go over the wire, so that the driver runs
 // on plain PostgreSQL, which has no system tables and refuses startup options that it doesn't know.
-func (c *Connector) plain() bool {
-	o := c.cfg
+func (c *Connector) plain() bool { return plain(c.cfg) }
+
+func plain(o *options.Config) bool {
 	return o.Mode == options.Bootstrap && !o.Topology && o.Routing == options.RoutingOff &&
 		o.InstanceRole == options.RoleAny && len(o.AllowedTiers) == 0 && len(o.ForbiddenTiers) == 0 &&
 		o.NoShard.Behavior == options.NoShardBalance
@@ -76,17 +77,17 @@ func (c *Connector) controlOptions() *options.Config {
 	return o
 }
 
-// password returns the function that is asked per dial, or nil if the password is a constant.
-func (c *Connector) password() func(context.Context) (string, error) {
+// passwordOf returns the function that is asked per dial, or nil if the password is a constant.
+func passwordOf(o *options.Config) func(context.Context) (string, error) {
 	switch {
-	case c.cfg.PasswordFunc != nil:
-		return c.cfg.PasswordFunc
-	case c.cfg.Password != "" || c.cfg.PassFile == "":
+	case o.PasswordFunc != nil:
+		return o.PasswordFunc
+	case o.Password != "" || o.PassFile == "":
 		return nil
 	}
 	return func(context.Context) (string, error) {
-		for _, h := range c.cfg.Hosts {
-			p, ok, err := c.cfg.ReadPassFile(os.ReadFile, h.Name, h.Port)
+		for _, h := range o.Hosts {
+			p, ok, err := o.ReadPassFile(os.ReadFile, h.Name, h.Port)
 			if err != nil || ok {
 				return p, err
 			}
@@ -210,7 +211,7 @@ func (c *Connector) dial(ctx context.Context, n pool.NodeSpec) (pool.Conn, error
 	if err != nil {
 		return nil, err
 	}
-	return w, nil
+	return c.withMirror(w, n), nil
 }
 
 // classifyDial says what a failed dial means for its node.

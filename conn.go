@@ -72,6 +72,7 @@ func (s *session) QueryContext(ctx context.Context, query string, args []driver.
 	r := &rows{run: run{s: s, op: opQuery, ctx: ctx, args: args, text: s.c.texts.get(query)}}
 	r.span, r.ctx = r.startSpan()
 	if err := r.start(); err != nil {
+		r.compare(err)
 		r.endSpan(r.span, 0, err)
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/picodata/go-picodata/internal/mirror"
 	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/internal/wire"
 	"github.com/picodata/go-picodata/metadata"
@@ -29,6 +30,7 @@ type Connector struct {
 	control *wire.Config // of the topology's
 	texts   *textCache
 	routing routing
+	mirror  *mirror.Mirror // nil: none
 	roles   roles
 	stuck   stuck
 	count   counters
@@ -91,6 +93,9 @@ func NewConnector(cfg *options.Config, opts ...options.Option) (*Connector, erro
 	c.driver = &Driver{of: c}
 	c.done, c.end = context.WithCancel(context.Background())
 	c.build()
+	if err := c.buildMirror(); err != nil {
+		return nil, err
+	}
 	for _, w := range own.Warnings() {
 		c.log.Warn("picodata: " + w)
 	}
@@ -124,6 +129,9 @@ func (c *Connector) Close() error {
 	c.roles.stop()
 	c.stuck.stop()
 	c.watcher.Close()
+	if c.mirror != nil {
+		c.mirror.Close()
+	}
 	return c.gate.Close()
 }
 

@@ -52,6 +52,7 @@ func (r *rows) Next(dest []driver.Value) error {
 		r.arrive()
 		if err == nil {
 			r.delivered++
+			r.shadow.Row(dest)
 			return nil
 		}
 		if err == io.EOF {
@@ -85,6 +86,7 @@ func (r *rows) again(err error) error {
 // gone notes that the query ended without an answer.
 func (r *rows) gone(err error) {
 	r.closed = true
+	r.compare(err)
 	r.endSpan(r.span, r.delivered, err)
 }
 
@@ -101,6 +103,7 @@ func (r *rows) Close() error {
 	case r.err == nil:
 		r.s.c.count.succeeded()
 	}
+	r.compare(err)
 	if err == nil {
 		r.endSpan(r.span, r.delivered, r.err)
 	} else {

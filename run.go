@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/picodata/go-picodata/internal/mirror"
 	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/internal/route"
 	"github.com/picodata/go-picodata/internal/sqltext"
@@ -44,6 +45,8 @@ type run struct {
 	learned  bool
 	answer   *wire.Rows
 	affected int64
+	offered  bool               // to the mirror
+	shadow   *mirror.Comparison // nil: not compared with the mirror
 
 	// For tracers.
 	attempts int
@@ -59,6 +62,7 @@ func (r *run) perform() error {
 	if err == nil {
 		r.s.release(r.lease, r.extra)
 	}
+	r.compare(err)
 	r.endSpan(sp, r.affected, err)
 	return err
 }
@@ -99,7 +103,10 @@ func (r *run) over(err error) error {
 
 // once hands the operation to the wire.
 func (r *run) once(h *hint) (err error) {
-	w := r.lease.Conn().(*wire.Conn)
+	w := wireOf(r.lease.Conn())
+	if r.s.c.mirror != nil {
+		r.offer()
+	}
 	r.attempts++
 	if r.s.c.trace.statement != nil {
 		r.lastNode = nodeOf(r.lease.Node())
@@ -242,7 +249,7 @@ func (r *run) learn() error {
 		if err != nil {
 			return err
 		}
-		if _, err = l.Conn().(*wire.Conn).Describe(r.ctx, r.text.sql); err == nil {
+		if _, err = wireOf(l.Conn()).Describe(r.ctx, r.text.sql); err == nil {
 			l.Release()
 			r.s.c.routing.asked(r.text)
 			return nil

@@ -1,6 +1,7 @@
 package picodata
 
 import (
+	"github.com/picodata/go-picodata/internal/mirror"
 	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/metadata"
 )
@@ -10,6 +11,8 @@ type (
 	NodeStats = pool.NodeStats
 	// TopologyStats tells how well the cluster is known.
 	TopologyStats = metadata.TopologyStats
+	// MirrorStats tells what became of the statements for the mirror.
+	MirrorStats = mirror.Stats
 )
 
 // Stats is a snapshot of what the connector does. (*sql.DB).Stats counts sessions, which are cheap; this
@@ -21,6 +24,7 @@ type Stats struct {
 	Routing    map[string]uint64 // decisions by name: "routed", "balance", "hint", or why a statement that could have been routed wasn't
 	Overflow   map[string]uint64 // leases of nodes of weight 0, by reason
 	Statements StatementStats
+	Mirror     MirrorStats // zero without mirror
 	Topology   TopologyStats
 	Texts      int  // SQL texts remembered
 	Eager      bool // a wrapper hides driver.Validator: leases are per statement
@@ -47,6 +51,7 @@ func (c *Connector) Stats() Stats {
 		Routing:    c.routing.snapshot(),
 		Overflow:   p.Overflow,
 		Statements: c.count.stats(),
+		Mirror:     c.mirrorStats(),
 		Topology:   c.watcher.Stats(),
 		Texts:      c.texts.len(),
 		Eager:      c.eager.Load(),

@@ -1,0 +1,152 @@
+package mirror
+
+import (
+	"context"
+	"database/sql/driver"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/picodata/go-picodata/options"
+)
+
+// closeGrace is how long a line goes on with what it was handed after its physical connection was closed. A
+// caller who gives a statement up loses the connection, but the mirror still runs the statement.
+const closeGrace = time.Second
+
+// Line is the mirror side of one physical connection: a queue, and a worker with at most one
+// connection. Offer comes from one goroutine at a time, Close from anywhere.
+type Line struct {
+	m       *Mirror
+	targets []*target // in the order in which they are tried
+	ctx     context.Context
+	cancel  context.CancelFunc
+	started atomic.Bool
+
+	mu      sync.Mutex
+	cond    sync.Cond
+	q       queue
+	bytes   int       // of the queue and of what is executed
+	running time.Time // when what is executed was handed over; zero: nothing is
+	closed  bool      // takes no more
+	stopped bool      // and gives up what it has
+	open    bool      // has a connection
+	grace   options.Timer
+
+	// The worker's own.
+	conn   Conn
+	values []driver.Value
+	digest digest
+}
+
+// Offer hands a statement over, or counts why not. query tells that it gives rows. What it returns, nil
+// without comparison, wants to hear of the caller's result.
+func (l *Line) Offer(sql string, args []driver.NamedValue, query bool) *Comparison {
+	m := l.m
+	m.count.offered.Add(1)
+	switch {
+	case m.off.Load() != nil:
+		m.drop(Refused)
+		return nil
+	case !m.sample.take():
+		m.drop(Sampled)
+		return nil
+	}
+	if !l.started.Load() && !l.start() {
+		m.drop(Closed)
+		return nil
+	}
+	u := unit{sql: sql, query: query, at: m.clock.Now(), size: sizeOf(sql, args)}
+	l.mu.Lock()
+	if why, ok := l.room(u.size); !ok {
+		l.mu.Unlock()
+		m.drop(why)
+		return nil
+	}
+	u.args = copyArgs(args)
+	if m.cfg.Options.MirrorCompare {
+		u.cmp = &Comparison{m: m, sql: sql}
+		u.cmp.digest.init(m.seed)
+	}
+	m.count.enqueued.Add(1)
+	l.q.push(u)
+	l.bytes += u.size
+	l.mu.Unlock()
+	l.cond.Signal()
+	return u.cmp
+}
+
+// room says whether a unit of this size can be taken, else why not.
+func (l *Line) room(size int) (Reason, bool) {
+	o := l.m.cfg.Options
+	switch {
+	case l.closed:
+		return Closed, false
+	case l.q.n >= o.MirrorQueue:
+		return Queue, false
+	case l.bytes+size > o.MirrorQueueBytes:
+		return Bytes, false
+	}
+	return 0, true
+}
+
+// start brings the worker to life.
+func (l *Line) start() bool {
+	m := l.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return false
+	}
+	l.started.Store(true)
+	m.lines[l] = struct{}{}
+	m.work.Go(l.work)
+	return true
+}
+
+// Close ends the line: it takes no more statements, has a second for those that it has, and closes its
+// connection. It waits for nothing.
+func (l *Line) Close() {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return
+	}
+	l.closed = true
+	if l.q.n > 0 || !l.running.IsZero() {
+		l.grace = l.m.clock.AfterFunc(closeGrace, l.stop)
+		l.mu.Unlock()
+		return
+	}
+	l.mu.Unlock()
+	l.stop()
+}
+
+// stop ends the line at once.
+func (l *Line) stop() {
+	l.mu.Lock()
+	l.closed, l.stopped = true, true
+	l.mu.Unlock()
+	l.cancel()
+	l.cond.Broadcast()
+}
+
+// addTo adds the line's state to a snapshot.
+func (l *Line) addTo(s *Stats, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.Queued += l.q.n
+	s.Bytes += l.bytes
+	if l.open {
+		s.Conns++
+	}
+	oldest := l.running
+	if !oldest.IsZero() {
+		s.Running++
+	} else if l.q.n > 0 {
+		oldest = l.q.ring[l.q.head].at
+	} else {
+		return
+	}
+	s.Lag = max(s.Lag, now.Sub(oldest))
+}
