@@ -1,0 +1,686 @@
+package picodata_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	picodata "github.com/picodata/go-picodata"
+	"github.com/picodata/go-picodata/options"
+	"github.com/picodata/go-picodata/picotest"
+)
+
+// two is a cluster of two equal nodes, i1 and i2: leaders of a replicaset each.
+var two = picotest.Config{Tiers: []picotest.Tier{{Name: "default", Replicasets: 2, ReplicationFactor: 1}}}
+
+// inBubble runs a scenario over a network in memory and in virtual time: what it says about times and counts is exact.
+func inBubble(t *testing.T, cfg picotest.Config, opts []options.Option, f func(t *testing.T, c *picotest.Cluster, db *sql.DB, conn *picodata.Connector)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		cfg.Network = picotest.Memory
+		c, err := picotest.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		parsed, err := picodata.ParseDSN(c.AdminDSN())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := picodata.NewConnector(parsed, append([]options.Option{options.WithDialFunc(c.DialContext)}, opts...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		db := sql.OpenDB(conn)
+		db.SetMaxIdleConns(200)
+		defer func() {
+			if err := db.Close(); err != nil {
+				t.Error("Close:", err)
+			}
+			time.Sleep(time.Second) // virtual: nodes may be slow to see that a client has gone
+			if s := conn.Stats().Total; s.InUse+s.Idle+s.Dialing+s.Draining+s.Waiters != 0 {
+				t.Errorf("after Close: %+v", s)
+			}
+			for _, n := range c.Nodes() {
+				if open := n.Counters().Open; open != 0 {
+					t.Errorf("after Close: %s has %d connections", n.Name(), open)
+				}
+			}
+		}()
+		f(t, c, db, conn)
+	})
+}
+
+// capped gives i1 weight 10 and room for 5, i2 weight 0 and room for b.
+func capped(b int, opts ...options.Option) []options.Option {
+	return append(opts,
+		options.WithNodeWeights(options.NodeRule{Selector: "i1", Value: 10}, options.NodeRule{Selector: "i2", Value: 0}),
+		options.WithNodeMaxConns(options.NodeRule{Selector: "i1", Value: 5}, options.NodeRule{Selector: "i2", Value: b}))
+}
+
+const statement = "select 4711"
+
+// one runs the statement and expects no error.
+func one(t *testing.T, db *sql.DB) {
+	t.Helper()
+	var n int
+	if err := db.QueryRowContext(t.Context(), statement).Scan(&n); err != nil {
+		t.Error(err)
+	}
+}
+
+// holdStatements has n statements held by the servers at once. free lets them go and waits for their callers.
+func holdStatements(t *testing.T, c *picotest.Cluster, db *sql.DB, n int) (free func()) {
+	t.Helper()
+	hold := c.Hold(picotest.SQL(statement))
+	var group sync.WaitGroup
+	for range n {
+		group.Go(func() { one(t, db) })
+	}
+	synctest.Wait()
+	return func() {
+		hold.ReleaseAll()
+		group.Wait()
+	}
+}
+
+// userConns counts a node's connections without the one that reads the topology.
+func userConns(c *picotest.Cluster, node string) int {
+	n := 0
+	for _, conn := range c.Node(node).Conns() {
+		if strings.Contains(conn.Params["options"], "pico_") {
+			n++
+		}
+	}
+	return n
+}
+
+func nodeStats(t *testing.T, conn *picodata.Connector, name string) picodata.NodeStats {
+	t.Helper()
+	for _, n := range conn.Stats().Nodes {
+		if n.Name == name {
+			return n
+		}
+	}
+	t.Fatalf("no statistics of %s", name)
+	return picodata.NodeStats{}
+}
+
+// OV1, OV2, overflow-after-burst: a burst goes over exactly as far as it must, and then everything is as before.
+func TestOverflowAfterBurst(t *testing.T) {
+	inBubble(t, two, capped(100), func(t *testing.T, c *picotest.Cluster, db *sql.DB, conn *picodata.Connector) {
+		free := holdStatements(t, c, db, 20)
+		if a, b := userConns(c, "i1"), userConns(c, "i2"); a != 5 || b != 15 {
+			t.Errorf("burst: i1 %d, i2 %d; want 5 and 15", a, b)
+		}
+		s := conn.Stats()
+		if s.Total.InUse != 20 || s.Total.Waiters != 0 || s.Overflow["saturated"] != 15 {
+			t.Errorf("burst: %d in use, %d waiting, overflow %v", s.Total.InUse, s.Total.Waiters, s.Overflow)
+		}
+		for name, want := range map[string]int{"i1": 10, "i2": 0} {
+			if w := nodeStats(t, conn, name).Weight; w != want {
+				t.Errorf("weight of %s is %d, was configured as %d", name, w, want)
+			}
+		}
+		free()
+		if got := userStatements(c, statement); got["i1"] != 5 || got["i2"] != 15 {
+			t.Errorf("burst: ran %v", got)
+		}
+		c.ResetCounters()
+		for range 1000 {
+			one(t, db)
+		}
+		if got := userStatements(c, statement); got["i1"] != 1000 || got["i2"] != 0 {
+			t.Errorf("afterwards: ran %v, want all on i1", got)
+		}
+	})
+}
+
+// overflow-after-burst as a steady load: hardly anything is dialled.
+func TestOverflowSustained(t *testing.T) {
+	inBubble(t, two, capped(100), func(t *testing.T, c *picotest.Cluster, db *sql.DB, conn *picodata.Connector) {
+		for _, n := range c.Nodes() {
+			n.Delay(time.Millisecond)
+		}
+		inParallel(20, 1000, func(int) { one(t, db) })
+		s := conn.Stats().Total
+		t.Logf("%d dials, ran %v", s.Dials, userStatements(c, statement))
+		if s.Dials > 25 {
+			t.Errorf("%d dials for 1000 statements, want at most 25", s.Dials)
+		}
+		c.ResetCounters()
+		for range 1000 {
+			one(t, db)
+		}
+		if got := userStatements(c, statement); got["i1"] != 1000 {
+			t.Errorf("afterwards: ran %v, want all on i1", got)
+		}
+	})
+}
+
+// OV3: beyond all caps there is one queue; the oldest is served first, and who gives up is forgotten.
+func TestQueueBeyondAllCaps(t *testing.T) {
+	inBubble(t, two, capped(7, options.WithAcquireTimeout(0)), func(t *testing.T, c *picotest.Cluster, db *sql.DB, conn *picodata.Connector) {
+		hold := c.Hold(picotest.SQL(statement))
+		var group sync.WaitGroup
+		ask := func(ctx context.Context, i int) {
+			group.Go(func() {
+				var n int
+				begun := time.Now()
+				err := db.QueryRowContext(ctx, fmt.Sprintf("%s + %d", statement, i)).Scan(&n)
+				if i == 13 {
+					if !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != 100*time.Millisecond {
+						t.Errorf("the waiter with a deadline: %v after %v", err, time.Since(begun))
+					}
+					return
+				}
+				if err != nil {
+					t.Errorf("statement %d: %v", i, err)
+				}
+			})
+			synctest.Wait()
+		}
+		for i := range 20 {
+			ctx := t.Context()
+			if i == 13 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, 100*time.Millisecond)
+				defer cancel()
+			}
+			ask(ctx, i)
+		}
+		if a, b, w := userConns(c, "i1"), userConns(c, "i2"), conn.Stats().Total.Waiters; a != 5 || b != 7 || w != 8 {
+			t.Errorf("i1 %d, i2 %d, %d waiting; want 5, 7, 8", a, b, w)
+		}
+		time.Sleep(200 * time.Millisecond) // virtual: the deadline of the second waiter passes
+		synctest.Wait()
+		if w := conn.Stats().Total.Waiters; w != 7 {
+			t.Errorf("%d waiting after one gave up, want 7", w)
+		}
+		for admitted := 13; admitted <= 15; admitted++ {
+			hold.Release(1)
+			synctest.Wait()
+			if ever := hold.Ever(); ever != admitted {
+				t.Errorf("%d statements have reached a server, want %d", ever, admitted)
+			}
+		}
+		hold.ReleaseAll()
+		group.Wait()
+		ran := map[int]bool{}
+		for _, s := range c.Statements(picotest.SQL(statement)) {
+			var i int
+			if _, err := fmt.Sscanf(s.SQL, statement+" + %d", &i); err == nil {
+				ran[i] = true
+			}
+		}
+		if len(ran) != 19 || ran[13] {
+			t.Errorf("ran %v, want all but the one that gave up", ran)
+		}
+	})
+}
+
+// OV5: weights share out exactly, and overflow sees nothing of it.
+func TestWeightsShareExactly(t *testing.T) {
+	opts := []options.Option{options.WithNodeWeights(
+		options.NodeRule{Selector: "i1", Value: 10}, options.NodeRule{Selector: "i2", Value: 0}, options.NodeRule{Selector: "i3", Value: 5})}
+	inBubble(t, three, opts, func(t *testing.T, c *picotest.Cluster, db *sql.DB, _ *picodata.Connector) {
+		n := 15_000
+		if testing.Short() {
+			n = 3_000
+		}
+		inParallel(8, n, func(int) { one(t, db) })
+		got := map[string]int{}
+		for _, node := range c.Nodes() {
+			got[node.Name()] = node.Counters().Received["P"] + node.Counters().Received["Q"]
+		}
+		if a, b := got["i1"], got["i3"]; a < n*2/3-300 || a > n*2/3+300 || b < n/3-300 || b > n/3+300 {
+			t.Errorf("ran %v of %d, want two thirds and one third", got, n)
+		}
+		if ran := userStatements(c, statement)["i2"]; ran != 0 {
+			t.Errorf("i2 of weight 0 ran %d", ran)
+		}
+	})
+}
+
+// OV7: what overflow does when the others refuse connections.
+func TestOverflowWhenOthersRefuse(t *testing.T) {
+	for _, overflow := range []options.Overflow{options.OverflowAny, options.OverflowSaturated, options.OverflowOff} {
+		t.Run(overflow.String(), func(t *testing.T) {
+			inBubble(t, two, capped(100, options.WithOverflow(overflow), options.WithAcquireTimeout(time.Second)), func(t *testing.T, c *picotest.Cluster, db *sql.DB, conn *picodata.Connector) {
+				c.Node("i1").Refuse()
+				for range 20 {
+					var n int
+					err := db.QueryRowContext(t.Context(), statement).Scan(&n)
+					if overflow == options.OverflowAny {
+						if err != nil {
+							t.Error(err)
+						}
+						continue
+					}
+					var dial *picodata.DialError
+					if !errors.As(err, &dial) || !strings.Contains(err.Error(), "i1") || strings.Contains(err.Error(), "i2") {
+						t.Errorf("got %v, want a DialError that names i1 alone", err)
+					}
+				}
+				s := conn.Stats()
+				if overflow == options.OverflowAny && s.Overflow["unavailable"] != 20 {
+					t.Errorf("overflow by reason: %v", s.Overflow)
+				}
+				if overflow != options.OverflowAny && userConns(c, "i2") != 0 {
+					t.Error("i2 was used")
+				}
+			})
+		})
+	}
+}
+
+// OV8: a node that flaps costs no statement, and gets its share again soon after each return.
+func TestOverflowWhileANodeFlaps(t *testing.T) {
+	inBubble(t, two, capped(100), func(t *testing.T, c *picotest.Cluster, db *sql.DB, conn *picodata.Connector) {
+		for _, n := range c.Nodes() {
+			n.Delay(25 * time.Millisecond)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				for ctx.Err() == nil {
+					one(t, db)
+				}
+			})
+		}
+		a := c.Node("i1")
+		for flap := range 5 {
+			time.Sleep(2 * time.Second)
+			a.Refuse()
+			a.DropConnections()
+			time.Sleep(2 * time.Second)
+			a.Accept()
+			back := time.Now()
+			limit := 2 * time.Second << flap // the ejection doubles while the node keeps failing
+			for was := len(c.Statements(picotest.SQL(statement), onNode("i1"))); len(c.Statements(picotest.SQL(statement), onNode("i1"))) == was; {
+				if time.Since(back) > limit {
+					t.Errorf("flap %d: not used again %v after it came back", flap, limit)
+					break
+				}
+				time.Sleep(50 * time.Millisecond)
+			}
+			for name, want := range map[string]int{"i1": 10, "i2": 0} {
+				if w := nodeStats(t, conn, name).Weight; w != want {
+					t.Errorf("weight of %s is %d", name, w)
+				}
+			}
+			c.ResetCounters()
+		}
+		cancel()
+		group.Wait()
+	})
+}
+
+// onNode matches what a node ran.
+func onNode(name string) picotest.Match {
+	return func(s *picotest.Statement) bool { return s.Node == name }
+}
+
+// OV11: a role that only the node of weight 0 has is served by it.
+func TestOverflowNodeIsTheOnlyMatch(t *testing.T) {
+	cfg := picotest.Config{Tiers: []picotest.Tier{{Name: "default", Replicasets: 1, ReplicationFactor: 2}}}
+	inBubble(t, cfg, capped(100, options.WithInstanceRole(options.RoleReplica), options.WithReadPreference(options.ReadPreferenceAny)),
+		func(t *testing.T, c *picotest.Cluster, db *sql.DB, conn *picodata.Connector) {
+			if !c.Node("i1").IsLeader() {
+				t.Fatal("i1 doesn't lead")
+			}
+			for range 50 {
+				one(t, db)
+			}
+			if got := userStatements(c, statement); got["i2"] != 50 {
+				t.Errorf("ran %v, want all on i2", got)
+			}
+		})
+}
+
+// OV13, capacity-error-is-not-death: a server that has no room for more isn't dead.
+func TestCapacityErrorIsNotDeath(t *testing.T) {
+	inBubble(t, two, capped(100), func(t *testing.T, c *picotest.Cluster, db *sql.DB, conn *picodata.Connector) {
+		one(t, db)
+		a := c.Node("i1")
+		a.LimitConnections(len(a.Conns()) + 1) // two of the user's
+		free := holdStatements(t, c, db, 20)
+		if x, y := userConns(c, "i1"), userConns(c, "i2"); x != 2 || y != 18 {
+			t.Errorf("i1 %d, i2 %d; want 2 and 18", x, y)
+		}
+		s := nodeStats(t, conn, "i1")
+		if s.Ejected || s.Ejections+s.DialFailures != 0 || conn.Stats().Overflow["saturated"] != 18 {
+			t.Errorf("a full node isn't a dead one: %+v, overflow %v", s, conn.Stats().Overflow)
+		}
+		if refused := a.Counters().Refused; refused > 2 {
+			t.Errorf("%d connections were refused while it was full", refused)
+		}
+		free()
+		c.ResetCounters()
+		for range 100 {
+			one(t, db)
+		}
+		if got := userStatements(c, statement); got["i1"] != 100 {
+			t.Errorf("afterwards: ran %v, want all on i1", got)
+		}
+		a.LimitConnections(-1)
+		time.Sleep(15 * time.Second)
+		free = holdStatements(t, c, db, 20)
+		if x := userConns(c, "i1"); x != 5 {
+			t.Errorf("i1 has %d connections when there is room again, want 5", x)
+		}
+		free()
+	})
+}
+
+// lifo-idle-skew: every node gets its part whatever lies idle and however many workers there are.
+func TestNoSkewByWarmConnections(t *testing.T) {
+	inBubble(t, three, nil, func(t *testing.T, c *picotest.Cluster, db *sql.DB, _ *picodata.Connector) {
+		holdStatements(t, c, db, 9)()
+		for _, workers := range []int{1, 2, 4, 8} {
+			c.ResetCounters()
+			inParallel(workers, 1200, func(int) { one(t, db) })
+			got := userStatements(c, statement)
+			for _, n := range c.Nodes() {
+				if ran := got[n.Name()]; ran < 380 || ran > 420 {
+					t.Errorf("%d workers: %s ran %d of 1200", workers, n.Name(), ran)
+				}
+			}
+		}
+	})
+}
+
+// cap-exceeded-by-idle, OV10: at no moment has a server more of the pool's connections than the cap, whatever callers
+// give up. The nodes are found by discovery and inherit the cap; the topology's connection is outside it.
+func TestServerNeverSeesMoreThanTheCap(t *testing.T) {
+	opts := []options.Option{
+		options.WithMaxConnsPerInstance(5), options.WithMaxConnLifetime(2 * time.Second), options.WithMaxConnIdleTime(300 * time.Millisecond),
+		options.WithDrainTimeout(100 * time.Millisecond), options.WithAcquireTimeout(10 * time.Second),
+	}
+	inBubble(t, three, opts, func(t *testing.T, c *picotest.Cluster, db *sql.DB, conn *picodata.Connector) {
+		for _, n := range c.Nodes() {
+			n.Delay(time.Millisecond)
+		}
+		callers := 500
+		if testing.Short() {
+			callers = 60
+		}
+		end := time.Now().Add(time.Second)
+		var group sync.WaitGroup
+		var ok atomic.Int64
+		for i := range callers {
+			group.Go(func() {
+				for round := 0; time.Now().Before(end); round++ {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(10+(i*37+round*91)%400)*time.Millisecond)
+					var n int
+					err := db.QueryRowContext(ctx, fmt.Sprintf("%s + %d", statement, (i+round)%97)).Scan(&n)
+					cancel()
+					switch {
+					case err == nil:
+						ok.Add(1)
+					case !errors.Is(err, context.DeadlineExceeded):
+						t.Errorf("caller %d: %v", i, err)
+					}
+				}
+			})
+		}
+		for time.Now().Before(end) {
+			time.Sleep(1900 * time.Microsecond)
+			for _, n := range c.Nodes() {
+				if open := userConns(c, n.Name()); open > 5 {
+					t.Errorf("%s has %d connections", n.Name(), open)
+				}
+			}
+		}
+		group.Wait()
+		if ok.Load() == 0 {
+			t.Error("no statement succeeded")
+		}
+		for _, n := range c.Nodes() {
+			s := nodeStats(t, conn, n.Name())
+			if s.Ejections+s.DialFailures+s.Lost != 0 || s.InUse+s.Dialing != 0 {
+				t.Errorf("%s: %+v", n.Name(), s)
+			}
+		}
+	})
+}
+
+// pool-self-deadlock: a query inside the rows of another on a node without room ends with an error that says who
+// holds what; the topology goes on meanwhile; and when the rows are closed everything proceeds.
+func TestSelfDeadlock(t *testing.T) {
+	single := picotest.Config{Tiers: []picotest.Tier{{Name: "default", Replicasets: 1, ReplicationFactor: 1}}}
+	inBubble(t, single, []options.Option{options.WithMaxConnsPerInstance(2), options.WithAcquireTimeout(20 * time.Second)}, func(t *testing.T, c *picotest.Cluster, db *sql.DB, conn *picodata.Connector) {
+		mustExec(t, db, "create table t (id int primary key) distributed by (id)")
+		for i := range 5 {
+			mustExec(t, db, "insert into t values ($1)", i)
+		}
+		var open []*sql.Rows
+		for range 2 {
+			rows, err := db.QueryContext(t.Context(), "select id from t")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !rows.Next() {
+				t.Fatal(rows.Err())
+			}
+			open = append(open, rows)
+		}
+		before := conn.Stats().Topology.Refreshes
+		begun := time.Now()
+		var group sync.WaitGroup
+		for range 2 {
+			group.Go(func() {
+				var n int
+				err := db.QueryRowContext(context.Background(), statement).Scan(&n)
+				var timeout *picodata.AcquireTimeoutError
+				if !errors.As(err, &timeout) || time.Since(begun) != 20*time.Second {
+					t.Errorf("got %v after %v", err, time.Since(begun))
+					return
+				}
+				if n := timeout.Nodes[0]; n.Name != "i1" || n.Busy != 2 || n.Max != 2 || n.Longest < 20*time.Second {
+					t.Errorf("%+v", n)
+				}
+			})
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := db.QueryRowContext(ctx, statement).Scan(new(int)); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != time.Second {
+			t.Errorf("a caller with a deadline: %v after %v", err, time.Since(begun))
+		}
+		group.Wait()
+		if after := conn.Stats().Topology.Refreshes; after <= before {
+			t.Errorf("the topology wasn't read while the node was full: %d refreshes before, %d after", before, after)
+		}
+		for range 4 {
+			group.Go(func() { one(t, db) })
+		}
+		synctest.Wait()
+		for _, rows := range open {
+			rows.Close()
+		}
+		group.Wait()
+	})
+}
+
+// cancel-is-not-failover: contexts that end, wherever that finds the statement, are nobody's fault.
+func TestCancelIsNotFailover(t *testing.T) {
+	inBubble(t, two, []options.Option{options.WithMaxConnsPerInstance(4)}, func(t *testing.T, c *picotest.Cluster, db *sql.DB, conn *picodata.Connector) {
+		mustExec(t, db, "create table t (id int primary key) distributed by (id)")
+		for i := range 20 {
+			mustExec(t, db, "insert into t values ($1)", i)
+		}
+		for _, n := range c.Nodes() {
+			n.Delay(10 * time.Millisecond)
+		}
+		refreshes := conn.Stats().Topology.Refreshes
+		begun := time.Now()
+		var others sync.WaitGroup
+		done := make(chan struct{})
+		for range 2 {
+			others.Go(func() {
+				for {
+					select {
+					case <-done:
+						return
+					default:
+						one(t, db)
+					}
+				}
+			})
+		}
+		inParallel(20, 2000, func(i int) {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i*7%90)*time.Millisecond)
+			defer cancel()
+			rows, err := db.QueryContext(ctx, "select id from t where id >= $1", i%5)
+			if err == nil {
+				for rows.Next() {
+					if i%3 == 0 {
+						<-ctx.Done()
+					}
+				}
+				err = rows.Err()
+				rows.Close()
+			}
+			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("call %d: %v", i, err)
+			}
+		})
+		close(done)
+		others.Wait()
+		for _, n := range conn.Stats().Nodes {
+			if n.Ejections+n.DialFailures+n.Lost != 0 {
+				t.Errorf("%s is blamed: %+v", n.Name, n)
+			}
+		}
+		normal := uint64(time.Since(begun)/(4*time.Second)) + 2
+		if n := conn.Stats().Topology.Refreshes - refreshes; n > normal {
+			t.Errorf("%d refreshes in %v", n, time.Since(begun))
+		}
+	})
+}
+
+// ban-refused-not-counted: a closed port is out of rotation after three dials, no statement sees it, and it comes
+// back after a probe alone.
+func TestRefusedNodeIsEjected(t *testing.T) {
+	inBubble(t, two, nil, func(t *testing.T, c *picotest.Cluster, db *sql.DB, conn *picodata.Connector) {
+		one(t, db)
+		dead := c.Node("i2")
+		dead.Refuse()
+		dead.DropConnections()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for _, n := range c.Nodes() {
+			n.Delay(100 * time.Millisecond)
+		}
+		var group sync.WaitGroup
+		for range 20 {
+			group.Go(func() {
+				for ctx.Err() == nil {
+					one(t, db)
+				}
+			})
+		}
+		group.Wait()
+		s := nodeStats(t, conn, "i2")
+		// Three or four refused dials, then a probe after 1, 2, 4, 8, 16 s and so on.
+		if s.DialFailures < 3 || s.DialFailures > 4+7 || s.Ejections == 0 || !s.Ejected {
+			t.Errorf("%+v", s)
+		}
+		dead.Accept()
+		time.Sleep(35 * time.Second)
+		if s := nodeStats(t, conn, "i2"); s.Ejected {
+			t.Errorf("not back: %+v", s)
+		}
+		c.ResetCounters()
+		for range 100 {
+			one(t, db)
+		}
+		if got := userStatements(c, statement); got["i2"] != 50 {
+			t.Errorf("ran %v, want half on i2", got)
+		}
+	})
+}
+
+// dial-budget-multi-target: a node that swallows everything doesn't eat the caller's budget.
+func TestBlackHoleDoesntEatTheBudget(t *testing.T) {
+	inBubble(t, three, nil, func(t *testing.T, c *picotest.Cluster, db *sql.DB, conn *picodata.Connector) {
+		one(t, db) // the topology is known
+		for _, name := range []string{"i1", "i2"} {
+			c.Node(name).DropConnections()
+			c.Node(name).LoseDials()
+		}
+		for range 30 {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			begun := time.Now()
+			var n int
+			if err := db.QueryRowContext(ctx, statement).Scan(&n); err != nil || time.Since(begun) > time.Second {
+				t.Errorf("%v after %v", err, time.Since(begun))
+			}
+			cancel()
+		}
+		for _, name := range []string{"i1", "i2"} {
+			if s := nodeStats(t, conn, name); s.Dials > 3 {
+				t.Errorf("%s was dialled %d times", name, s.Dials)
+			}
+		}
+	})
+}
+
+// NS7: least_busy keeps away from nodes that slow statements hold.
+func TestLeastBusyKeepsAway(t *testing.T) {
+	five := picotest.Config{Tiers: []picotest.Tier{{Name: "default", Replicasets: 5, ReplicationFactor: 1}}}
+	inBubble(t, five, []options.Option{options.WithBalanceStrategy(options.LeastBusy)}, func(t *testing.T, c *picotest.Cluster, db *sql.DB, _ *picodata.Connector) {
+		hold := c.Hold(picotest.SQL("select 4712"))
+		var group sync.WaitGroup
+		for _, name := range []string{"i2", "i4"} {
+			for range 10 {
+				group.Go(func() {
+					var n int
+					if err := db.QueryRowContext(picodata.ToInstance(t.Context(), name), "select 4712").Scan(&n); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+		synctest.Wait()
+		if held := hold.Held(); held != 20 {
+			t.Fatalf("%d held, want 20", held)
+		}
+		inParallel(4, 1000, func(int) { one(t, db) })
+		if got := userStatements(c, statement); got["i2"]+got["i4"] > 20 {
+			t.Errorf("ran %v", got)
+		}
+		hold.ReleaseAll()
+		group.Wait()
+	})
+}
+
+// max_conns for the whole cluster: the servers together never have more.
+func TestClusterCap(t *testing.T) {
+	inBubble(t, three, []options.Option{options.WithMaxConns(7)}, func(t *testing.T, c *picotest.Cluster, db *sql.DB, conn *picodata.Connector) {
+		for _, n := range c.Nodes() {
+			n.Delay(time.Millisecond)
+		}
+		for round := range 20 {
+			inParallel(30, 300, func(int) { one(t, db) })
+			open := 0
+			for _, n := range c.Nodes() {
+				open += userConns(c, n.Name())
+			}
+			if open > 7 {
+				t.Errorf("round %d: %d connections, max_conns is 7", round, open)
+			}
+		}
+		if s := conn.Stats().Total; s.Max != 7 || s.Open > 7 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
