@@ -380,7 +380,7 @@ func (b *blockRun) rows(st *Stmt, code string) ([][]cell, *Error) {
 		return nil, broken(err)
 	}
 	b.s.eng.db.fnErr = nil
-	rows, steps, err := b.s.eng.db.query(sql, b.s.cells(b.args), len(b.args))
+	rows, steps, err := b.s.eng.db.query(sql, cells(b.args), len(b.args))
 	if err != nil {
 		if f := b.s.eng.db.fnErr; f != nil {
 			return nil, rolledBack(f.Message)

@@ -32,6 +32,7 @@ func TestBlocks(t *testing.T) {
 		{"insert into acc values (17, 5, 5) on conflict (k) do update set a = a + 1;", "DO 0"},
 		{"return query select * from acc where k = 17;", "17|5|5; DO 1"},
 
+		{"insert into acc values (500, 'x'::int, 1);", wrong + "Query 1 from EXPLAIN (RAW): Type mismatch: can not convert string('x') to integer"},
 		{"return query select a from acc where a = 1;", wrong + "statement 1 (RETURN QUERY): transaction cannot be executed on all buckets"},
 		{"return query select a from acc where k = 1; update acc set a = 0 where k = 2;", wrong + "statement 1 (RETURN QUERY) and statement 2 (DML): different buckets: [1934] and [1410]"},
 		{"return query select a from acc where k = 1 or k = 2;", wrong + "statement 1 (RETURN QUERY): transaction can only be executed on a single bucket, got [1410, 1934]"},

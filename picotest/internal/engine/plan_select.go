@@ -33,7 +33,7 @@ func (p *selectPlan) buckets(s *Stmt, r *runState, args []Value) (BucketSet, *Er
 	return s.queryBuckets(p.q, r, args)
 }
 
-func (p *selectPlan) run(s *Stmt, r *runState, args []Value, v View) (*Result, *Error) {
+func (p *selectPlan) run(s *Stmt, _ *runState, args []Value, v View) (*Result, *Error) {
 	if err := s.mayRead(nil); err != nil {
 		return nil, err
 	}
@@ -41,27 +41,29 @@ func (p *selectPlan) run(s *Stmt, r *runState, args []Value, v View) (*Result, *
 	if err != nil {
 		return nil, err
 	}
-	if err := s.visit(v); err != nil {
+	if err := s.visit(v, false); err != nil {
 		return nil, err
 	}
-	rows, err := s.rows(r, p.q.code, args, v, nil, &opts)
+	rows, err := s.rows(s.eng.db.run, p.q.code, args, v, nil, &opts)
 	if err != nil {
 		return nil, err
 	}
-	return &Result{Rows: s.decode(rows), Affected: int64(len(rows))}, nil
+	res := &Result{Rows: s.decode(rows), Affected: int64(len(rows))}
+	return res, s.visit(v, true)
 }
 
-// visit tells the cluster that the copies are about to be read; the lock is given back meanwhile.
-func (s *Stmt) visit(v View) *Error {
+// visit tells the cluster that the copies are about to be read, or have been; the lock is given back meanwhile.
+func (s *Stmt) visit(v View, done bool) *Error {
 	if v.Before == nil || s.tier == "" {
 		return nil
 	}
-	for _, done := range []bool{false, true} {
-		for _, c := range v.Copies {
-			if err := s.outside(v, c, done); err != nil {
-				return err
-			}
+	for _, c := range v.Copies {
+		if err := s.outside(v, c, done); err != nil {
+			return err
 		}
+	}
+	if done {
+		return nil
 	}
 	s.eng.begin(v.Instance)
 	return s.recheck(v)
@@ -77,6 +79,7 @@ func (s *Stmt) outside(v View, c Copy, done bool) *Error {
 	return v.Before(c, done)
 }
 
+// decode turns rows of SQLite into values of the columns' types.
 func (s *Stmt) decode(rows [][]cell) [][]Value {
 	out := make([][]Value, len(rows))
 	for i, row := range rows {
@@ -89,18 +92,10 @@ func (s *Stmt) decode(rows [][]cell) [][]Value {
 	return out
 }
 
-// cells turns arguments into what SQLite binds.
-func (s *Stmt) cells(args []Value) []cell {
+// cells turns arguments into what SQLite binds. They're of the parameters' types already.
+func cells(args []Value) []cell {
 	out := make([]cell, len(args))
 	for i, a := range args {
-		if i < len(s.an.params) && s.an.params[i].known {
-			// A client's int4 stays an integer where the query wants a double: the text converts it.
-			if t, ok := typeOfOID(s.params[i]); ok && t != s.an.params[i].typ {
-				if c, ok := convert(a, s.an.params[i].typ); ok {
-					a = c
-				}
-			}
-		}
 		out[i] = toCell(a)
 	}
 	return out
@@ -112,7 +107,8 @@ func (s *Stmt) rows(r *runState, code string, args []Value, v View, only map[int
 	if err != nil {
 		return nil, broken(err)
 	}
-	rows, steps, err := s.eng.db.query(sql, s.cells(args), len(args))
+	s.eng.db.fnErr = nil
+	rows, steps, err := s.eng.db.query(sql, cells(args), len(args))
 	if errors.Is(err, errUntranslatable) {
 		return nil, broken(err)
 	}
