@@ -3,7 +3,6 @@ package pool
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"testing"
 	"time"
 
@@ -51,28 +50,10 @@ func BenchmarkLease(b *testing.B) {
 					per := max(64/nodes, 1)
 					g := benchGate(b, o, nodes, per)
 					ctx := context.Background()
-					b.ReportAllocs()
-					b.SetParallelism(max(workers/runtime.GOMAXPROCS(0), 1))
-					b.ResetTimer()
-					if workers == 1 {
-						for b.Loop() {
-							l, err := g.Lease(ctx, Request{})
-							if err != nil {
-								b.Fatal(err)
-							}
-							l.Release()
-						}
-						return
-					}
-					b.RunParallel(func(pb *testing.PB) {
-						for pb.Next() {
-							l, err := g.Lease(ctx, Request{})
-							if err != nil {
-								b.Error(err)
-								return
-							}
-							l.Release()
-						}
+					inWorkers(b, workers, func() error {
+						l, err := g.Lease(ctx, Request{})
+						l.Release()
+						return err
 					})
 				})
 			}
