@@ -54,3 +54,30 @@ func TestConcurrentStatements(t *testing.T) {
 	b.want(fmt.Sprintf("%d; SELECT 1", 8*rows), "select count(*) from t")
 	b.want(fmt.Sprintf("%d; SELECT 1", 8*rows), "select count(*) from t option (read_preference = replica)")
 }
+
+// What comes after Close fails or does nothing; a statement that waits in View.Before meanwhile fails.
+func TestAfterClose(t *testing.T) {
+	b := newBench(t, "26.2")
+	b.run("create table t (id int primary key)")
+	s := mustPrepare(t, b, "insert into t values (1), (2)")
+	v := View{Instance: "i1", Copies: []Copy{{rs2, "i3"}, {rs1, "i1"}}, Before: func(Copy, bool) *Error {
+		if err := b.e.Close(); err != nil {
+			t.Error(err)
+		}
+		return nil
+	}}
+	for range 2 {
+		if _, err := s.Run(context.Background(), nil, v); err == nil || err.Message != "picotest: the engine is closed" {
+			t.Errorf("a statement after Close: %v", err)
+		}
+	}
+	if _, err := b.e.Prepare(b.sess, "select 1", nil); err == nil {
+		t.Error("Prepare works after Close")
+	}
+	b.e.AddInstance(rs1, "i7", "i1")
+	b.e.RemoveInstance(rs1, "i1")
+	b.e.SetLag(rs1, "i2", false)
+	b.e.Resync(rs1, "i2", "i1")
+	b.e.ForgetUnlogged("i2")
+	b.e.MoveBuckets("default", 1, 2, rs1, rs2)
+}

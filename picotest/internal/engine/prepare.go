@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"errors"
-
 	"github.com/picodata/go-picodata/picotest/internal/grammar"
 )
 
@@ -16,7 +14,7 @@ func (e *Engine) Prepare(s Session, sql string, oids []uint32) (*Stmt, *Error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return nil, broken(errors.New("the engine is closed"))
+		return nil, broken(errClosed)
 	}
 	if prefix, ok := grammar.TabCompletion(sql); ok {
 		return e.tabCompletion(s, sql, prefix), nil

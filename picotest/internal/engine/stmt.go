@@ -157,7 +157,7 @@ func (s *Stmt) Run(_ context.Context, args []Value, v View) (*Result, *Error) {
 	s.eng.mu.Lock()
 	defer s.eng.mu.Unlock()
 	if s.eng.closed {
-		return nil, broken(fmt.Errorf("the engine is closed"))
+		return nil, broken(errClosed)
 	}
 	if s.plan == nil {
 		return &Result{Tag: s.tag}, nil
@@ -215,6 +215,9 @@ func (s *Stmt) ready(args []Value, v View) *Error {
 // recheck holds the statement against the catalog again after the lock was given away: tables may have been dropped, and others
 // made in their place.
 func (s *Stmt) recheck(v View) *Error {
+	if s.eng.closed {
+		return broken(errClosed)
+	}
 	for _, t := range s.tables {
 		if t.system {
 			continue
