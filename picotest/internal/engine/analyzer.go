@@ -22,7 +22,8 @@ type analyzer struct {
 	names      int      // for unique SQLite names
 	lets       map[string]sqlType
 	subqueries map[grammar.Expr]*query
-	inBlock    bool // a statement of a block is being analysed
+	inBlock    bool   // a statement of a block is being analysed
+	misused    string // an aggregate in WHERE
 }
 
 // param is what is known of a parameter.

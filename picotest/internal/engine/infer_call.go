@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/picodata/go-picodata/picotest/internal/grammar"
+import (
+	"strings"
+
+	"github.com/picodata/go-picodata/picotest/internal/grammar"
+)
 
 func (a *analyzer) inferBinary(x *grammar.Binary, want sqlType, sc *scope) (sqlType, int, *Error) {
 	switch x.Op {
@@ -115,7 +119,11 @@ func (a *analyzer) inferCall(x *grammar.FuncCall, want sqlType, sc *scope) (sqlT
 		return typeUnknown, 0, refuse("volatile function is not allowed in filter clause")
 	}
 	if f.aggregate {
-		if sc != nil && sc.noAggregate != "" {
+		switch {
+		case sc == nil || sc.noAggregate == "":
+		case sc.noAggregate == "WHERE":
+			a.misused = strings.ToUpper(name) // the storage finds out
+		default:
 			return typeUnknown, 0, refuse("invalid query: aggregate function %q is not allowed in %s", name, sc.noAggregate)
 		}
 		sc.sawAggregate()

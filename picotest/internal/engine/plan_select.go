@@ -103,6 +103,9 @@ func cells(args []Value) []cell {
 
 // rows runs translated text. only, if set, replaces the view's copies for one of the markers.
 func (s *Stmt) rows(r *runState, code string, args []Value, v View, only map[int][]Copy, opts *Options) ([][]cell, *Error) {
+	if s.an.misused != "" {
+		return nil, s.storageError(fmt.Sprintf("Failed to compile SQL statement: misuse of aggregate function %s()", s.an.misused), v)
+	}
 	sql, err := s.expand(r, code, v, only)
 	if err != nil {
 		return nil, broken(err)

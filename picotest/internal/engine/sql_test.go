@@ -81,6 +81,7 @@ func TestQueries(t *testing.T) {
 		{"select value from _pico_db_config where value = value", "! XX000 sbroad: unexpected expression of type any, explicit cast to the actual type is required"},
 		{"select lower(1)", "! XX000 sbroad: could not resolve function overload for lower(int)"},
 		{"select p.k from p join p as q on p.k = q.k where nope = 1", `! XX000 sbroad: column with name "nope" not found`},
+		{"select name from _pico_table where max(id) = 5", "! XX000 sbroad: Query 1 from EXPLAIN (RAW): Failed to compile SQL statement: misuse of aggregate function MAX()"},
 		{"select k + count(k) from p group by k + count(k)", `! XX000 sbroad: invalid query: aggregate function "count" is not allowed in GROUP BY`},
 		{"create table z (a int, primary key (a, bucket_id))", "! XX000 sbroad: invalid primary key: Primary key must include bucket_id as first column."},
 		{"create table z (a int, primary key (bucket_id))", "! XX000 sbroad: invalid primary key: Primary key must include at least one column in addition to bucket_id."},
