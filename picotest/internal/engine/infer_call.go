@@ -121,12 +121,12 @@ func (a *analyzer) inferCall(x *grammar.FuncCall, want sqlType, sc *scope) (sqlT
 	if f.aggregate {
 		switch {
 		case sc == nil || sc.noAggregate == "":
+			sc.sawAggregate()
 		case sc.noAggregate == "WHERE":
 			a.misused = strings.ToUpper(name) // the storage finds out
 		default:
 			return typeUnknown, 0, refuse("invalid query: aggregate function %q is not allowed in %s", name, sc.noAggregate)
 		}
-		sc.sawAggregate()
 	}
 	switch {
 	case x.Star:
