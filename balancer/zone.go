@@ -34,8 +34,12 @@ func (z Zones) Level(domain map[string]string) int {
 // matches is options.ZoneMatches with a short way for keys as they are written in the cluster.
 func matches(zone []options.Setting, domain map[string]string) bool {
 	for _, want := range zone {
-		if value, ok := domain[want.Name]; !ok || !strings.EqualFold(value, want.Value) {
+		value, ok := domain[want.Name]
+		if !ok {
 			return options.ZoneMatches(zone, domain)
+		}
+		if !strings.EqualFold(value, want.Value) {
+			return false
 		}
 	}
 	return len(zone) > 0
@@ -46,8 +50,10 @@ func matches(zone []options.Setting, domain map[string]string) bool {
 type Prefer struct {
 	zones Zones
 	inner []options.Balancer // one per level, so that each keeps its own turn
-	some  []options.Candidate
-	at    []int
+	// Reused from pick to pick:
+	levels []int
+	some   []options.Candidate
+	at     []int
 }
 
 // NewPrefer returns a Prefer over strategies that inner makes, one per level.
@@ -64,8 +70,10 @@ func NewPrefer(zones Zones, inner func() options.Balancer) *Prefer {
 func (p *Prefer) Pick(candidates []options.Candidate, rnd uint64) int {
 	best := len(p.zones)
 	mixed := false
+	p.levels = p.levels[:0]
 	for i := range candidates {
 		l := p.zones.Level(candidates[i].Zone)
+		p.levels = append(p.levels, l)
 		if i > 0 && l != best {
 			mixed = true
 		}
@@ -76,7 +84,7 @@ func (p *Prefer) Pick(candidates []options.Candidate, rnd uint64) int {
 	}
 	p.some, p.at = p.some[:0], p.at[:0]
 	for i := range candidates {
-		if p.zones.Level(candidates[i].Zone) == best {
+		if p.levels[i] == best {
 			p.some = append(p.some, candidates[i])
 			p.at = append(p.at, i)
 		}
