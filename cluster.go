@@ -25,13 +25,14 @@ func (c *Connector) build() {
 	}
 	c.control = &wire.Config{Options: c.controlOptions(), Password: password}
 	c.gate = pool.New(pool.Config{
-		Dial:     c.tracedDial,
-		Classify: classifyDial,
-		Fresh:    c.fresh,
-		Options:  c.cfg,
-		Clock:    c.cfg.Clock,
-		Logger:   c.cfg.Logger,
-		OnEvent:  c.poolEvent,
+		Dial:       c.tracedDial,
+		Classify:   classifyDial,
+		Credential: credentialOf(password),
+		Fresh:      c.fresh,
+		Options:    c.cfg,
+		Clock:      c.cfg.Clock,
+		Logger:     c.cfg.Logger,
+		OnEvent:    c.poolEvent,
 	})
 	c.watcher = metadata.NewWatcher(metadata.WatcherConfig{
 		Config:     c.cfg,

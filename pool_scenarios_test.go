@@ -684,3 +684,58 @@ func TestClusterCap(t *testing.T) {
 		}
 	})
 }
+
+// A refused password is tried once and then not for a while, whatever the number of callers; another one that
+// the program's function gives is tried at once. Connections that are there go on serving.
+func TestRefusedPasswordIsNotSprayed(t *testing.T) {
+	var password atomic.Pointer[string]
+	set := func(p string) { password.Store(&p) }
+	set("First-1-password")
+	cfg := two
+	cfg.Users = []picotest.User{{Name: "carol", Password: "First-1-password"}}
+	opts := []options.Option{options.WithUser("carol"), options.WithPassword(func(context.Context) (string, error) { return *password.Load(), nil })}
+	inBubble(t, cfg, opts, func(t *testing.T, c *picotest.Cluster, db *sql.DB, conn *picodata.Connector) {
+		one(t, db)
+		if err := c.Exec("alter user carol password 'Second-2-password' using md5"); err != nil {
+			t.Fatal(err)
+		}
+		refused := func() (refused, served int) {
+			hold := c.Hold(picotest.SQL(statement))
+			var group sync.WaitGroup
+			var bad, good atomic.Int64
+			for range 20 {
+				group.Go(func() {
+					var n int
+					err := db.QueryRowContext(t.Context(), statement).Scan(&n)
+					var auth *picodata.AuthError
+					switch {
+					case err == nil:
+						good.Add(1)
+					case errors.As(err, &auth):
+						bad.Add(1)
+					default:
+						t.Error(err)
+					}
+				})
+			}
+			synctest.Wait()
+			hold.ReleaseAll()
+			group.Wait()
+			return int(bad.Load()), int(good.Load())
+		}
+		if bad, good := refused(); bad == 0 || good == 0 {
+			t.Errorf("%d refused and %d served; connections that are there serve, new ones are refused", bad, good)
+		}
+		failures := 0
+		for _, n := range c.Nodes() {
+			failures += n.Counters().LoginFailures
+		}
+		if failures > 2 {
+			t.Errorf("%d logins with a wrong password: a server locks the user after four", failures)
+		}
+		set("Second-2-password")
+		if bad, good := refused(); bad != 0 || good != 20 {
+			t.Errorf("with the new password %d refused and %d served", bad, good)
+		}
+	})
+}

@@ -183,13 +183,21 @@ func (e *DialError) Unwrap() []error {
 // connection fails with it at once: a server locks a user after four refusals in a row.
 type LoginError struct {
 	Node, Address string
-	CoolDown      time.Duration
+	CoolDown      time.Duration // from the refusal; 0 = none
 	Err           error
 }
 
 // Error names the node and the cool-down.
 func (e *LoginError) Error() string {
-	return fmt.Sprintf("picodata: login refused by %s (%s): %v; no new connections are tried for %v", e.Node, e.Address, e.Err, e.CoolDown)
+	where := e.Node
+	if e.Address != "" && e.Address != e.Node {
+		where = fmt.Sprintf("%s (%s)", e.Node, e.Address)
+	}
+	text := fmt.Sprintf("picodata: login refused by %s: %v", where, e.Err)
+	if e.CoolDown > 0 {
+		text += fmt.Sprintf("; no new connections are tried for %v", e.CoolDown)
+	}
+	return text
 }
 
 // Unwrap gives the server's error.
