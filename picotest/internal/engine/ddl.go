@@ -118,6 +118,9 @@ func (e *Engine) newTable(r *runState, n *grammar.CreateTable) (*table, *Error) 
 	if n.Distribution != nil {
 		t.global = n.Distribution.Global
 	}
+	if t.global && t.vinyl {
+		return nil, refuse("unsupported query: global spaces can use only memtx engine")
+	}
 	if n.Partitioned {
 		return nil, refuse("PARTITION BY is not supported yet.")
 	}
@@ -128,7 +131,7 @@ func (e *Engine) newTable(r *runState, n *grammar.CreateTable) (*table, *Error) 
 	for _, c := range n.Columns {
 		if c.PrimaryKey {
 			if len(n.PrimaryKey) > 0 {
-				return nil, refuse("Primary key has been already declared.")
+				return nil, refuse("invalid node: Primary key has been already declared.")
 			}
 			pkNames = append(pkNames, c.Name.Name)
 		}
@@ -141,7 +144,12 @@ func (e *Engine) newTable(r *runState, n *grammar.CreateTable) (*table, *Error) 
 		t.columns = append(t.columns, column{name: c.Name.Name, typ: typeOfName(c.Type), nullable: c.Null != grammar.NotNull})
 	}
 	if len(pkNames) == 0 {
-		return nil, refuse("Primary key must be declared.")
+		return nil, refuse("invalid primary key: Primary key must be declared.")
+	}
+	for _, c := range n.Columns {
+		if c.Null == grammar.Nullable && slices.Contains(pkNames, c.Name.Name) {
+			return nil, refuse("invalid column: Primary key mustn't contain nullable columns.")
+		}
 	}
 	last, withBucket := -1, false
 	if at := slices.Index(pkNames, "bucket_id"); at >= 0 && !t.global {
@@ -221,9 +229,9 @@ func (t *table) shard(r *runState, d *grammar.Distribution, pk []string, withBuc
 		case withBucket && name == "bucket_id" && d == nil:
 			continue
 		case !ok:
-			return refuse("invalid sharding key: column %s not found", name)
+			return refuse("invalid column: Sharding key column %s not found.", name)
 		case t.columns[i].typ.array || t.columns[i].typ.base == tMap:
-			return refuse("invalid sharding key: Sharding column %s is not of scalar type.", name)
+			return refuse("invalid column: Sharding key column %s is not of scalar type.", name)
 		}
 		t.key = append(t.key, i)
 	}

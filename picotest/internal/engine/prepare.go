@@ -117,7 +117,7 @@ func (a *analyzer) oneTier() *Error {
 			continue
 		}
 		if tier != "" && tier != t.tier {
-			return refuse("Query cannot use tables from different tiers")
+			return refuse("invalid query: Query cannot use tables from different tiers")
 		}
 		tier = t.tier
 	}

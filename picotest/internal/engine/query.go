@@ -202,7 +202,7 @@ func (a *analyzer) orderKey(x grammar.Expr, out *query, sc *scope) (string, *Err
 		if k.Kind == grammar.IntegerLiteral {
 			n, ok := smallInt(k.Value)
 			if !ok || n < 1 || n > len(out.columns) {
-				return "", refuse("invalid query: Ordering index (%s) is bigger than child projection output length (%d).", k.Value, len(out.columns))
+				return "", refuse("invalid expression: Ordering index (%s) is bigger than child projection output length (%d).", k.Value, len(out.columns))
 			}
 			return fmt.Sprint(n), nil
 		}
