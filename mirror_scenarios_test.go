@@ -3,15 +3,24 @@ package picodata_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/picodata/go-picodata"
 	"github.com/picodata/go-picodata/options"
 	"github.com/picodata/go-picodata/picotest"
+	"go.uber.org/goleak"
 )
 
 // The scenarios of mirroring: rows MI1 to MI9 and their neighbours. The shadow is a cluster of its own.
@@ -25,20 +34,41 @@ type shadowed struct {
 	shadow  *picotest.Cluster
 }
 
-// oneNode is a cluster of a single instance.
-var oneNode = picotest.Config{Tiers: []picotest.Tier{{Name: "default"}}, Statements: 20_000}
-
 // startShadowed starts a cluster of three nodes and a shadow of so many, and opens the one with the other
-// as its mirror.
+// as its mirror. When the test ends, nothing of the driver may be left.
 func startShadowed(t *testing.T, shadows int, opts ...options.Option) *shadowed {
 	t.Helper()
-	cfg := oneNode
-	cfg.Tiers = []picotest.Tier{{Name: "default", Replicasets: shadows}}
-	shadow := picotest.Start(t, cfg)
+	leaks := goleak.IgnoreCurrent()
+	cfg := picotest.Config{Statements: 20_000, Tiers: []picotest.Tier{{Name: "default", Replicasets: shadows}}}
+	s := &shadowed{t: t}
+	s.shadow = picotest.Start(nil, cfg)
 	cfg.Tiers = three.Tiers
-	opts = append([]options.Option{options.WithMirror(shadow.AdminDSN())}, opts...)
-	cluster, db, c := startDB(t, cfg, opts...)
-	return &shadowed{DB: db, t: t, c: c, cluster: cluster, shadow: shadow}
+	s.cluster = picotest.Start(nil, cfg)
+	t.Cleanup(func() {
+		if s.DB != nil {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		s.cluster.Close()
+		s.shadow.Close()
+		goleak.VerifyNone(t, leaks)
+	})
+	s.open(append([]options.Option{options.WithMirror(s.shadow.AdminDSN())}, opts...)...)
+	return s
+}
+
+// open opens the cluster.
+func (s *shadowed) open(opts ...options.Option) {
+	s.t.Helper()
+	cfg, err := picodata.ParseDSN(s.cluster.AdminDSN())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if s.c, err = picodata.NewConnector(cfg, opts...); err != nil {
+		s.t.Fatal(err)
+	}
+	s.DB = sql.OpenDB(s.c)
 }
 
 // stats waits until the mirror has nothing to do and checks that every statement is accounted for.
@@ -106,5 +136,471 @@ func TestMirrorGetsAll(t *testing.T) {
 	here, there := sequences(s.cluster, "select $1"), sequences(s.shadow, "select $1")
 	if len(here) < 3 || !slices.Equal(here, there) {
 		t.Errorf("%d connections here, %d on the mirror, with other statements or in another order", len(here), len(there))
+	}
+}
+
+// TestMirrorHangs is MI2: a mirror that takes statements and never answers costs nobody anything; what
+// waits is bounded, and in the end every statement is accounted for.
+func TestMirrorHangs(t *testing.T) {
+	for name, hang := range map[string]func(*picotest.Cluster){
+		"statements": func(c *picotest.Cluster) { c.Hold(picotest.UserTables()) },
+		"logins":     func(c *picotest.Cluster) { c.HoldAt(picotest.OnLogin()) },
+		"frozen":     func(c *picotest.Cluster) { c.Node("i1").Freeze() },
+		"black hole": func(c *picotest.Cluster) { c.Node("i1").BlackHole() },
+	} {
+		for limit, opt := range map[string]options.Option{
+			"queue": options.WithMirrorQueue(10), "bytes": options.WithMirrorQueueBytes(2048),
+		} {
+			t.Run(name+" "+limit, func(t *testing.T) {
+				s := startShadowed(t, 1, options.WithMirrorQueue(1000), opt)
+				hang(s.shadow)
+				inParallel(4, 1000, func(i int) { s.selects(t.Context(), i) })
+				if n := s.cluster.Statements(picotest.SQL("select $1")); len(n) != 1000 {
+					t.Errorf("%d statements", len(n))
+				}
+				m := s.c.Stats().Mirror
+				lines := s.c.Stats().Total.Open
+				if m.OK != 0 || m.Dropped[limit] == 0 || m.Lag <= 0 || m.Running == 0 {
+					t.Errorf("%+v", m)
+				}
+				if m.Queued > 10*lines || m.Bytes > 2048*lines {
+					t.Errorf("%d statements of %d bytes wait for %d connections", m.Queued, m.Bytes, lines)
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+				if m = s.stats(); m.Offered != 1000 || m.Dropped["closed"] == 0 || m.Conns != 0 {
+					t.Errorf("%+v", m)
+				}
+			})
+		}
+	}
+}
+
+// TestMirrorIsDown is MI3: a mirror whose name doesn't resolve, is slow to resolve, or refuses, costs nobody
+// an error, Close included, and is asked a few times, not a thousand.
+func TestMirrorIsDown(t *testing.T) {
+	for name, dial := range map[string]func(ctx context.Context) error{
+		"unresolvable": func(context.Context) error {
+			return &net.DNSError{Err: "no such host", Name: "mirror.invalid", IsNotFound: true}
+		},
+		"refused": func(context.Context) error { return &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED} },
+		"slow": func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var dialled atomic.Int64
+			cluster, db, c := startDB(t, three,
+				options.WithMirror("picodata://u:secret@mirror.invalid/"), options.WithMirrorQueue(16),
+				options.WithDialFunc(func(ctx context.Context, network, address string) (net.Conn, error) {
+					if strings.HasPrefix(address, "mirror.invalid:") {
+						dialled.Add(1)
+						return nil, dial(ctx)
+					}
+					return (&net.Dialer{}).DialContext(ctx, network, address)
+				}))
+			s := &shadowed{DB: db, t: t, c: c, cluster: cluster}
+			inParallel(8, 1000, func(i int) { s.selects(t.Context(), i) })
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+			m := s.stats()
+			if m.Offered != 1000 || m.Sent != 0 || m.Conns != 0 {
+				t.Errorf("%+v", m)
+			}
+			// All lines together: the first dials, and one or two after the first pause.
+			if n := dialled.Load(); n == 0 || n > 12 {
+				t.Errorf("%d dials", n)
+			}
+		})
+	}
+}
+
+// TestMirrorPerConnection is MI5: no more mirror connections than connections, and one that is closed takes its
+// mirror along.
+func TestMirrorPerConnection(t *testing.T) {
+	s := startShadowed(t, 1)
+	ctx := t.Context()
+	held := s.cluster.Hold(picotest.SQL("select 7"))
+	type query struct {
+		cancel context.CancelFunc
+		done   chan error
+	}
+	var all []query
+	for range 7 {
+		qctx, cancel := context.WithCancel(ctx)
+		q := query{cancel, make(chan error, 1)}
+		go func() {
+			_, err := s.ExecContext(qctx, "select 7")
+			q.done <- err
+		}()
+		all = append(all, q)
+	}
+	if err := held.Wait(ctx, 7); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.shadow.WaitConnections(ctx, "i1", 7); err != nil {
+		t.Fatal(err)
+	}
+	// Given up here, done there: the mirror's statement isn't cancelled, though its connection goes.
+	for _, q := range all[:3] {
+		q.cancel()
+		if err := <-q.done; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+	if err := s.shadow.WaitConnections(ctx, "i1", 4); err != nil {
+		t.Fatal(err)
+	}
+	held.ReleaseAll()
+	for _, q := range all[3:] {
+		if err := <-q.done; err != nil {
+			t.Error(err)
+		}
+		q.cancel()
+	}
+	if m := s.stats(); m.OK != 7 || m.Dials != 7 || m.Conns != 4 {
+		t.Errorf("%+v", m)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := s.shadow.WaitConnections(ctx, "i1", 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMirrorOutlivesCancel: a statement that its caller gives up while the mirror works at it is finished there.
+func TestMirrorOutlivesCancel(t *testing.T) {
+	s := startShadowed(t, 1)
+	here, there := s.cluster.Hold(picotest.SQL("select 8")), s.shadow.Hold(picotest.SQL("select 8"))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.ExecContext(ctx, "select 8")
+		done <- err
+	}()
+	for _, h := range []*picotest.Hold{here, there} {
+		if err := h.Wait(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	there.ReleaseAll()
+	if m := s.stats(); m.OK != 1 || len(m.Errors) != 0 {
+		t.Errorf("%+v", m)
+	}
+	here.ReleaseAll()
+}
+
+// TestMirrorErrors is MI6: a mirror that answers everything with an error.
+func TestMirrorErrors(t *testing.T) {
+	s := startShadowed(t, 1, options.WithMirrorQueue(1024))
+	s.shadow.Fail("XX000", "no", picotest.SQL("select $1")).Times(-1)
+	inParallel(8, 1000, func(i int) { s.selects(t.Context(), i) })
+	if m := s.stats(); m.Errors["XX000"] != 1000 || m.Sent != 1000 || len(m.Errors) != 1 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// TestMirrorGetsUsersStatementsOnly is MI7: whatever the driver asks for its own sake stays at home. On the mirror
+// are the user's statements and the two questions that each connection begins with.
+func TestMirrorGetsUsersStatementsOnly(t *testing.T) {
+	s := startShadowed(t, 1, options.WithPrepare(options.PrepareEager), options.WithMirrorMode(options.MirrorAll),
+		options.WithTopologyUpdateInterval(options.New().TopologyUpdateInterval), options.WithTransactions(options.TransactionsAutocommit))
+	ctx := t.Context()
+	for _, c := range []*picotest.Cluster{s.cluster, s.shadow} {
+		if err := c.Exec("create table mi (id int primary key, n int)"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Ping(); err != nil {
+		t.Fatal(err)
+	}
+	stmt, err := s.PrepareContext(ctx, "insert into mi values ($1, $2)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stmt.Close()
+	for i := range 20 {
+		if _, err := stmt.ExecContext(ctx, i, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.c.Explain(ctx, "insert into mi values ($1, $2)", 1, 2); err != nil {
+		t.Fatal(err)
+	}
+	s.stats() // there is no order between connections
+	tx, err := s.BeginTx(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, tx, "delete from mi where id = $1", 3)
+	mustExec(t, tx, "begin")
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	m := s.stats()
+	if m.OK != 21 || m.Offered != 21 {
+		t.Errorf("%+v", m)
+	}
+	got := map[string]int{}
+	for _, st := range s.shadow.Statements() {
+		got[st.SQL]++
+	}
+	want := map[string]int{
+		"insert into mi values ($1, $2)": 20, "delete from mi where id = $1": 1,
+		"SELECT pico_instance_uuid()": int(m.Dials), "SELECT uuid FROM _pico_instance": int(m.Dials),
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for _, list := range [][2]*picotest.Cluster{{s.cluster, s.shadow}} {
+		a, err := list[0].Query("select id, n from mi order by id")
+		b, err2 := list[1].Query("select id, n from mi order by id")
+		if err != nil || err2 != nil || !reflect.DeepEqual(a, b) || len(a) != 19 {
+			t.Errorf("%v %v, %v %v", a, err, b, err2)
+		}
+	}
+}
+
+// TestMirrorModes: reads are what is known to be one; the rest is for mirror_mode=all.
+func TestMirrorModes(t *testing.T) {
+	for mode, want := range map[options.MirrorMode]int{options.MirrorReads: 2, options.MirrorAll: 5} {
+		t.Run(mode.String(), func(t *testing.T) {
+			s := startShadowed(t, 1, options.WithMirrorMode(mode), options.WithMirrorQueue(1024))
+			for _, text := range []string{"create table mm (id int primary key)", "insert into mm values (1)", "select * from mm", "values (1)", "drop table mm", ";"} {
+				mustExec(t, s, text)
+			}
+			if m := s.stats(); m.Offered != uint64(want) || m.Sent != uint64(want) {
+				t.Errorf("%+v", m)
+			}
+		})
+	}
+}
+
+// TestMirrorRatio is MI9: the share is exact, over all connections together.
+func TestMirrorRatio(t *testing.T) {
+	for ratio, want := range map[float64]int{1: 6400, 0.1: 640, 0.01: 64, 0: 0} {
+		t.Run(fmt.Sprint(ratio), func(t *testing.T) {
+			s := startShadowed(t, 1, options.WithMirrorRatio(ratio), options.WithMirrorQueue(10_000), options.WithMirrorQueueBytes(1<<28))
+			inParallel(16, 6400, func(i int) { s.selects(t.Context(), i) })
+			m := s.stats()
+			if m.OK != uint64(want) || m.Dropped["sampled"] != uint64(6400-want) {
+				t.Errorf("%+v", m)
+			}
+		})
+	}
+}
+
+// TestMirrorOfItself: a mirror that is the cluster itself is refused before anything is mirrored, be it
+// named by the same address or by another instance's.
+func TestMirrorOfItself(t *testing.T) {
+	for name, mirror := range map[string]func(*picotest.Cluster) string{
+		"same address":   func(c *picotest.Cluster) string { return c.Node("i1").AdminDSN() },
+		"other instance": func(c *picotest.Cluster) string { return c.Node("i3").AdminDSN() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startShadowed(t, 1)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			cfg, err := picodata.ParseDSN(s.cluster.Node("i1").AdminDSN())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var log syncBuffer
+			s.c, err = picodata.NewConnector(cfg, options.WithMirror(mirror(s.cluster)), options.WithMirrorMode(options.MirrorAll),
+				options.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.DB = sql.OpenDB(s.c)
+			mustExec(t, s, "create table me (id int primary key)")
+			for i := range 50 {
+				mustExec(t, s, "insert into me values ($1)", i)
+			}
+			m := s.stats()
+			if m.Sent != 0 || m.Dropped["refused"] != 51 || !strings.Contains(m.Off, "mirror") || m.Conns != 0 {
+				t.Errorf("%+v", m)
+			}
+			if n := strings.Count(log.String(), "mirroring is off"); n != 1 {
+				t.Errorf("said %d times: %s", n, log.String())
+			}
+			if n := len(s.cluster.Statements(picotest.SQL("insert into me"))); n != 50 {
+				t.Errorf("%d statements", n)
+			}
+		})
+	}
+}
+
+// syncBuffer is a buffer for logs.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// TestMirrorComesBack: when a mirror node dies its lines go to the next one; when all are gone statements are
+// dropped; when they are back they get statements again, in whichever way connections died.
+func TestMirrorComesBack(t *testing.T) {
+	s := startShadowed(t, 2)
+	ctx := t.Context()
+	one, err := s.Conn(ctx) // one connection, one line
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer one.Close()
+	next := 0
+	sent := func() uint64 {
+		next++
+		mustExec(t, one, "select $1", next)
+		return s.stats().OK
+	}
+	if sent() != 1 {
+		t.Fatal("nothing is mirrored")
+	}
+	first := s.shadow.Statements(picotest.SQL("select $1"))[0].Node
+	other := map[string]string{"i1": "i2", "i2": "i1"}[first]
+	// again sends statements until one arrives: some are dropped while a node's pause lasts.
+	again := func() {
+		t.Helper()
+		for before := s.stats().OK; sent() == before; {
+			if ctx.Err() != nil {
+				t.Fatalf("the mirror doesn't come back: %+v", s.c.Stats().Mirror)
+			}
+		}
+	}
+	for _, kill := range []func(*picotest.Node){(*picotest.Node).DropConnections, (*picotest.Node).ResetConnections} {
+		n := s.shadow.Node(first)
+		n.Refuse()
+		kill(n)
+		if err := s.shadow.WaitConnections(ctx, first, 0); err != nil {
+			t.Fatal(err)
+		}
+		again()
+		if before, got := sent(), sent(); got != before+1 {
+			t.Errorf("the other node doesn't get all: %d, then %d", before, got)
+		}
+		last := s.shadow.Statements(picotest.SQL("select $1"))
+		if node := last[len(last)-1].Node; node != other {
+			t.Errorf("%s got it", node)
+		}
+		n.Accept()
+		first, other = other, first
+	}
+	for _, n := range s.shadow.Nodes() {
+		n.Refuse()
+		n.DropConnections()
+		if err := s.shadow.WaitConnections(ctx, n.Name(), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sent()
+	before, down := sent(), s.stats().Dropped["down"]
+	if got := sent(); got != before || s.stats().Dropped["down"] != down+1 {
+		t.Errorf("nobody is there: %d, then %d, %+v", before, got, s.stats())
+	}
+	for _, n := range s.shadow.Nodes() {
+		n.Accept()
+	}
+	again()
+}
+
+// TestMirrorWholeOrNot: what arrives at an overfull mirror has all its arguments, and they are those of
+// the call whatever the caller does with its memory afterwards.
+func TestMirrorWholeOrNot(t *testing.T) {
+	s := startShadowed(t, 1, options.WithMirrorQueue(4), options.WithMirrorQueueBytes(1<<20))
+	buffers := make([][]byte, 8)
+	inParallel(len(buffers), len(buffers), func(w int) {
+		b := make([]byte, 100)
+		for i := range 200 {
+			for j := range b {
+				b[j] = byte('a' + (w+i)%26)
+			}
+			var x, y string
+			if err := s.QueryRowContext(t.Context(), "select $1::text, $2::text", b, b).Scan(&x, &y); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	m := s.stats()
+	if m.Enqueued == 0 || m.Dropped["queue"] == 0 || m.OK != m.Enqueued {
+		t.Errorf("%+v", m)
+	}
+	for _, st := range s.shadow.Statements(picotest.SQL("select $1::text")) {
+		a, b := fmt.Sprint(st.Args[0]), fmt.Sprint(st.Args[1])
+		if a != b || a != strings.Repeat(a[:1], 100) {
+			t.Errorf("%v", st.Args)
+		}
+	}
+}
+
+// TestMirrorMap: a listed node's statements go to its own mirror node, those of the others to mirror, or nowhere.
+func TestMirrorMap(t *testing.T) {
+	s := startShadowed(t, 3)
+	addr := func(i int) string { return s.shadow.Node(fmt.Sprintf("i%d", i)).Addr() }
+	m := options.WithMirrorMap(options.Mapping{From: "i1", To: addr(2)}, options.Mapping{From: s.cluster.Node("i2").Addr(), To: addr(3)})
+	for name, c := range map[string]struct {
+		opts []options.Option
+		want map[string]int
+	}{
+		"pairs alone":      {nil, map[string]int{"i2": 10, "i3": 10}},
+		"and for the rest": {[]options.Option{options.WithMirror(s.shadow.Node("i1").AdminDSN())}, map[string]int{"i1": 10, "i2": 10, "i3": 10}},
+	} {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s.open(append(c.opts, m)...)
+		s.shadow.ResetCounters()
+		for i := range 30 {
+			s.selects(t.Context(), i)
+		}
+		s.stats()
+		if got := userStatements(s.shadow, "select $1"); !maps.Equal(got, c.want) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestMirrorLoginRefused: a wrong password is tried once, not by every connection: four refusals lock the user.
+func TestMirrorLoginRefused(t *testing.T) {
+	s := startShadowed(t, 1)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := picodata.ParseDSN(s.shadow.AdminDSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Password = "not it"
+	var log syncBuffer
+	s.open(options.WithMirror(picodata.FormatDSN(cfg)), options.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	inParallel(16, 1000, func(i int) { s.selects(t.Context(), i) })
+	m := s.stats()
+	if m.Offered != 1000 || m.Sent != 0 || m.DialFailures != 1 {
+		t.Errorf("%+v", m)
+	}
+	if n := s.shadow.Counters().LoginFailures; n != 1 {
+		t.Errorf("%d refused logins", n)
+	}
+	if text := log.String(); !strings.Contains(text, "login was refused") || strings.Contains(text, "not it") {
+		t.Error(text)
 	}
 }

@@ -131,15 +131,16 @@ func (m *Mirror) TurnOff(err error) {
 // Stats takes a snapshot.
 func (m *Mirror) Stats() Stats {
 	var s Stats
+	now := m.clock.Now()
+	m.mu.Lock()
+	for l := range m.lines {
+		l.addTo(&s, now)
+	}
+	m.mu.Unlock()
+	// After the lines, so that what they had done by then is counted.
 	m.count.fill(&s)
 	if off := m.off.Load(); off != nil {
 		s.Off = *off
-	}
-	now := m.clock.Now()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for l := range m.lines {
-		l.addTo(&s, now)
 	}
 	return s
 }
