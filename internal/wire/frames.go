@@ -22,11 +22,12 @@ const (
 
 // FrameError is an answer that isn't PostgreSQL's protocol. The connection is lost.
 type FrameError struct {
-	Type   byte
+	Type   byte   // the message's type, a letter or digit
 	Length uint32 // as the header says, including itself
-	Reason string
+	Reason string // what is wrong with it
 }
 
+// Error names the message and what is wrong with it.
 func (e *FrameError) Error() string {
 	return fmt.Sprintf("malformed answer: message %q of length %d: %s", e.Type, e.Length, e.Reason)
 }
