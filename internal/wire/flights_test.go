@@ -373,3 +373,62 @@ func TestNextAfterTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// An error that only quotes the words of a refusal, after the statement was executed, is the
+// statement's own.
+func TestQuotedRefusalIsNotRepeated(t *testing.T) {
+	for _, message := range []string{"Duplicate key exists: Statement storage is full", "Couldn't find statement '1'."} {
+		s := newServer(t)
+		var executed atomic.Int32
+		s.run = func(_ *peer, _ string, params [][]byte) result {
+			if params == nil {
+				return result{}
+			}
+			executed.Add(1)
+			return result{err: serverError("XX000", message)}
+		}
+		cfg := newConfig()
+		cfg.Options.StatementCacheThreshold = 1
+		c, _ := s.dial(cfg)
+		for i := range 4 { // unnamed, naming, named
+			_, err := c.Exec(bg, "insert into t values ($1)", named(int64(1)))
+			var pe *pq.Error
+			if !errors.As(err, &pe) || pe.Message != message {
+				t.Fatalf("got %v", err)
+			}
+			if n := int(executed.Load()); n != i+1 {
+				t.Fatalf("executed %d times by %d calls", n, i+1)
+			}
+		}
+	}
+}
+
+// A server without invalidation finds out while it executes that a plan is of an older schema:
+// the error is the caller's, and the name is given up.
+func TestOutdatedPlanLosesItsName(t *testing.T) {
+	s := newServer(t)
+	var old atomic.Bool
+	s.run = func(_ *peer, _ string, params [][]byte) result {
+		if params != nil && old.Load() {
+			return result{err: serverError("XX000", "sbroad: storage schema version different from router")}
+		}
+		return result{}
+	}
+	cfg := newConfig()
+	cfg.Options.StatementCacheThreshold = 0
+	c, p := s.dial(cfg)
+	p.log()
+	if _, err := c.Exec(bg, "insert into t values ($1)", named(int64(1))); err != nil {
+		t.Fatal(err)
+	}
+	old.Store(true)
+	var pe *pq.Error
+	if _, err := c.Exec(bg, "insert into t values ($1)", named(int64(1))); !errors.As(err, &pe) {
+		t.Fatalf("got %v", err)
+	}
+	old.Store(false)
+	if _, err := c.Exec(bg, "insert into t values ($1)", named(int64(1))); err != nil {
+		t.Fatal(err)
+	}
+	wantLog(t, p, "P(1)B(1)DES B(1)ES C(1)P(2)B(2)DES")
+}

@@ -61,7 +61,8 @@ type guard struct {
 	rename   string // name for the Parse of the next write; "" = leave it unnamed
 	capture  bool   // keep the next RowDescription or NoData in desc
 	desc     []byte // that frame
-	parsed   bool   // ParseComplete came since the operation began
+	parsed   bool   // ParseComplete came since the last write
+	bound    bool   // BindComplete did: the statement is being executed
 	prepared *synthetic
 	wbuf     []byte
 }
@@ -83,7 +84,7 @@ func newGuard(nc net.Conn, sock *socket, encrypted, cleartext bool) *guard {
 
 // startOp forgets what belonged to the operation before.
 func (g *guard) startOp() {
-	g.written, g.answered, g.draining, g.left, g.columns, g.parsed = 0, false, false, false, -1, false
+	g.written, g.answered, g.draining, g.left, g.columns = 0, false, false, false, -1
 	g.rename, g.capture, g.hold, g.bind = "", false, false, nil
 }
 
@@ -285,6 +286,8 @@ func (g *guard) frame(typ byte, length uint32, body []byte) (passage, error) {
 		}
 	case '1':
 		g.parsed = true
+	case '2':
+		g.bound = true
 	case '3':
 		if g.swallow == 0 {
 			return malformed("no statement was closed")
@@ -419,6 +422,7 @@ func (g *guard) Write(p []byte) (int, error) {
 	if g.bind != nil && p[0] == 'B' {
 		g.bind = append(g.bind, p[frameHeader:min(len(p), int(be32(p[1:]))+1)]...)
 	}
+	g.parsed, g.bound = false, false
 	n, err := g.nc.Write(b)
 	g.written += int64(n)
 	if err != nil {

@@ -108,6 +108,12 @@ func (c *Conn) forget(s *stmt, err error) bool {
 	if !c.g.ready() {
 		return false
 	}
+	if c.g.bound { // a refusal comes before BindComplete, whatever an error quotes
+		if s != nil && outdated(err) {
+			c.unname(s, true)
+		}
+		return false
+	}
 	r := refused(err)
 	if r == refusalFull {
 		had := len(c.stmts.named) > 0 || s != nil
@@ -125,9 +131,6 @@ func (c *Conn) forget(s *stmt, err error) bool {
 	case refusalDuplicate:
 		return c.passName()
 	default:
-		if outdated(err) {
-			c.unname(s, true)
-		}
 		return false
 	}
 	return true
