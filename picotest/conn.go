@@ -36,6 +36,7 @@ type conn struct {
 
 	in      inbox
 	out     []byte     // frames not yet sent; the session's
+	due     int        // how much of out the client may have
 	writing sync.Mutex // one writer at a time: Node.Send comes from outside
 
 	secure  atomic.Pointer[tls.Conn] // nil: in clear

@@ -93,6 +93,49 @@ func openMemory(c *picotest.Cluster, n *picotest.Node) (*wire, error) {
 	return &wire{conn: conn, user: "admin", password: "T0psecret"}, nil
 }
 
+// TestFlights sends a pipeline in pieces: the node answers at its end, and one flight is counted.
+func TestFlights(t *testing.T) {
+	c := picotest.Start(t, picotest.Config{Network: picotest.Memory})
+	n := c.Node("i1")
+	w, err := openMemory(c, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	if _, end, err := w.login(startupBody("admin", nil)); end != "ready" {
+		t.Fatal(end, err)
+	}
+	n.ResetCounters()
+	h := n.HoldAt(picotest.OnParse())
+	if err := w.write("P", []byte("\x00select 1\x00\x00\x00")); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Wait(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	h.ReleaseAll()
+	h = n.Hold()
+	for _, m := range []message{{"B", []byte("\x00\x00\x00\x00\x00\x00\x00\x00")}, {"E", []byte("\x00\x00\x00\x00\x00")}} {
+		if err := w.write(m.Type, m.Body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := h.Wait(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if k := n.Counters(); k.BytesSent != 0 || k.Flights != 1 || k.Writes != 3 {
+		t.Errorf("before Sync: %d bytes sent, %d flights, %d writes; want 0, 1, 3", k.BytesSent, k.Flights, k.Writes)
+	}
+	h.ReleaseAll()
+	got, _, err := w.exchange([]message{{"S", nil}})
+	if err != nil || kinds(got) != "12DCZ" {
+		t.Errorf("got %s, %v", kinds(got), err)
+	}
+	if k := n.Counters(); k.Flights != 1 || k.Writes != 4 {
+		t.Errorf("%d flights and %d writes, want 1 and 4", k.Flights, k.Writes)
+	}
+}
+
 // TestHops counts calls between instances.
 func TestHops(t *testing.T) {
 	c, _ := sharded(t, picotest.Config{})

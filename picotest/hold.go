@@ -49,8 +49,12 @@ func (h *Hold) stop(s *session, _ *Statement) outcome {
 	h.ever++
 	h.changedLocked()
 	h.mu.Unlock()
-	if h.k.point.kind != pointBytes { // there the receiver is held, which has nothing to send
+	switch h.k.point.kind {
+	case pointBytes: // there the receiver is held, which has nothing to send
+	case pointRow, pointInside, pointReady:
 		s.c.flush()
+	default:
+		s.c.flushDue()
 	}
 	select {
 	case <-free:

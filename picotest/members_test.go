@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/picodata/go-picodata/picotest"
 )
 
@@ -217,6 +219,64 @@ func TestStatementStorage(t *testing.T) {
 		t.Errorf("%d prepared statements, want 2", k.PreparedNow)
 	}
 	_ = conn.Close(context.Background())
+}
+
+// TestStatementsAreFreed by Close, by DEALLOCATE and by the end of the connection.
+func TestStatementsAreFreed(t *testing.T) {
+	c := picotest.Start(t, picotest.Config{})
+	if err := c.Exec(`alter system set "pg_statement_max" to 2`); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		w, err := dialWire(c, "i1", "admin", "T0psecret", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parse := func(name string) message { return message{"P", []byte(name + "\x00select 1\x00\x00\x00")} }
+		for _, frames := range [][]message{
+			{parse("a"), parse("b"), {"C", []byte("Sa\x00")}, parse("c"), {"S", nil}},
+			{{"Q", []byte("deallocate b\x00")}},
+			{parse("d"), {"S", nil}},
+			{{"Q", []byte("deallocate all\x00")}},
+			{parse("e"), parse("f"), {"S", nil}},
+		} {
+			if got, _, err := w.exchange(frames); err != nil || lastError(got) != "" {
+				t.Errorf("%v: %s, %v", frames, lastError(got), err)
+			}
+		}
+		w.close()
+		if err := c.WaitConnections(t.Context(), "i1", 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestMovedMeanwhile: what an instance missed while it was down or lagging isn't written to buckets that have moved since.
+func TestMovedMeanwhile(t *testing.T) {
+	c, clock := sharded(t, picotest.Config{})
+	c.Node("i4").Kill()
+	c.Node("i2").Lag(true)
+	clock.Advance(31 * time.Second)
+	if err := c.Exec("update t set v = 8"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.MoveBuckets("default", 1, 1500, "default_1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.MoveBuckets("default", 1501, 3000, "default_2"); err != nil {
+		t.Fatal(err)
+	}
+	<-startNow(c.Node("i4"))
+	c.Node("i2").Lag(false)
+	conn := session(t, c, "i1", "read_preference=replica")
+	rows, err := conn.Query(t.Context(), "select id, v from t order by id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct{ ID, V int }])
+	if err != nil || fmt.Sprint(list) != "[{1 8} {2 8}]" {
+		t.Errorf("the replicas have %v, %v", list, err)
+	}
 }
 
 // TestPortalStorage limits the portals of an instance.

@@ -33,10 +33,11 @@ func newMemConnPair(client, server memAddr) (*memConn, *memConn) {
 type memPipe struct {
 	mu      sync.Mutex
 	changed *sync.Cond
-	data    []byte
-	eof     bool // the writer closed: what is left may be read
-	gone    bool // the reader closed: writes fail
-	broken  bool // reset: everything fails at once
+	writes  [][]byte // as they were written: a Read gets no more than one of them, so that they can be counted
+	size    int      // of all writes
+	eof     bool     // the writer closed: what is left may be read
+	gone    bool     // the reader closed: writes fail
+	broken  bool     // reset: everything fails at once
 }
 
 func newMemPipe() *memPipe {
@@ -44,6 +45,9 @@ func newMemPipe() *memPipe {
 	p.changed = sync.NewCond(&p.mu)
 	return p
 }
+
+// drop forgets what is on its way.
+func (p *memPipe) drop() { p.writes, p.size = nil, 0 }
 
 // memDeadline is the deadline of one direction of one end. Its fields are guarded by the
 // mutex of the direction's pipe.
@@ -112,11 +116,12 @@ func (c *memConn) Read(b []byte) (int, error) {
 			return 0, c.opError("read", os.ErrDeadlineExceeded)
 		case len(b) == 0:
 			return 0, nil
-		case len(p.data) > 0:
-			n := copy(b, p.data)
-			p.data = p.data[n:]
-			if len(p.data) == 0 {
-				p.data = nil
+		case p.size > 0:
+			n := copy(b, p.writes[0])
+			p.size -= n
+			if p.writes[0] = p.writes[0][n:]; len(p.writes[0]) == 0 {
+				p.writes[0] = nil
+				p.writes = p.writes[1:]
 			}
 			p.changed.Broadcast()
 			return n, nil
@@ -145,9 +150,10 @@ func (c *memConn) Write(b []byte) (int, error) {
 			return written, c.opError("write", os.ErrDeadlineExceeded)
 		case len(b) == 0:
 			return written, nil
-		case len(p.data) < memBuffer:
-			n := min(len(b), memBuffer-len(p.data))
-			p.data = append(p.data, b[:n]...)
+		case p.size < memBuffer:
+			n := min(len(b), memBuffer-p.size)
+			p.writes = append(p.writes, append([]byte(nil), b[:n]...))
+			p.size += n
 			b, written = b[n:], written+n
 			p.changed.Broadcast()
 			continue
@@ -160,8 +166,9 @@ func (c *memConn) Write(b []byte) (int, error) {
 // bytes that were not read here make it a reset, as with TCP.
 func (c *memConn) Close() error {
 	c.in.mu.Lock()
-	already, unread := c.in.gone, len(c.in.data) > 0
-	c.in.gone, c.in.data = true, nil
+	already, unread := c.in.gone, c.in.size > 0
+	c.in.gone = true
+	c.in.drop()
 	c.in.changed.Broadcast()
 	c.in.mu.Unlock()
 	if already {
@@ -183,7 +190,8 @@ func (c *memConn) Close() error {
 func (c *memConn) reset() {
 	for _, p := range []*memPipe{c.in, c.out} {
 		p.mu.Lock()
-		p.broken, p.data = true, nil
+		p.broken = true
+		p.drop()
 		p.changed.Broadcast()
 		p.mu.Unlock()
 	}

@@ -4,7 +4,7 @@ package picotest
 func (c *memConn) Buffered() int {
 	c.in.mu.Lock()
 	defer c.in.mu.Unlock()
-	return len(c.in.data)
+	return c.in.size
 }
 
 // PeerClosed reports whether the other side has ended the connection. What it wrote before may

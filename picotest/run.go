@@ -143,7 +143,7 @@ func (s *session) attempt(stmt engine.StmtAPI, args []engine.Value, st *Statemen
 // own limit passed (with an error), or the client or the node is gone (without).
 func (s *session) hang(p *plan) (over bool, bad *engine.Error) {
 	c := s.c.node.c
-	s.c.flush()
+	s.c.flushDue()
 	c.hanging.change(1)
 	defer c.hanging.change(-1)
 	limit := make(chan struct{})

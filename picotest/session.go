@@ -85,7 +85,7 @@ func (s *session) forget() {
 	}
 }
 
-// next returns the client's next message. What is to be sent goes out before it waits.
+// next returns the client's next message. What is due goes out before it waits.
 func (s *session) next() (byte, []byte, error) {
 	b := &s.c.in
 	for {
@@ -102,7 +102,7 @@ func (s *session) next() (byte, []byte, error) {
 			}
 		}
 		if b.idle() {
-			s.c.flush()
+			s.c.flushDue()
 		}
 		data, err := b.take()
 		if err != nil {
@@ -225,9 +225,10 @@ func (s *session) error(code, text string) {
 	s.send(&pgproto3.ErrorResponse{Severity: "ERROR", Code: code, Message: text})
 }
 
-// ready sends ReadyForQuery: always I, for there are no transactions.
+// ready sends ReadyForQuery: always I, for there are no transactions. What was queued up to it is due.
 func (s *session) ready() {
 	s.send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
+	s.c.due = len(s.c.out)
 }
 
 // send queues a message.
@@ -250,13 +251,24 @@ func rawError(code, text string) []byte {
 	return out
 }
 
-// flush sends what is queued. A broken socket shows at the next read.
+// flush sends all that is queued. A broken socket shows at the next read.
 func (c *conn) flush() {
 	if len(c.out) == 0 {
 		return
 	}
 	data := c.out
-	c.out = nil
+	c.out, c.due = nil, 0
+	c.sendNow(data)
+}
+
+// flushDue sends what is queued up to the last ReadyForQuery: as every server, the node keeps the answers to a
+// pipeline that isn't over, unless they become many.
+func (c *conn) flushDue() {
+	if c.due == 0 {
+		return
+	}
+	data, rest := c.out[:c.due], c.out[c.due:]
+	c.out, c.due = append([]byte(nil), rest...), 0
 	c.sendNow(data)
 }
 

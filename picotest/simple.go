@@ -145,7 +145,7 @@ func (s *session) obey(o outcome, keep bool) bool {
 		if keep {
 			s.c.flush()
 		}
-		s.c.out = nil
+		s.c.out, s.c.due = nil, 0
 		s.c.cut(o.how)
 		if o.how == cutHang {
 			select {
