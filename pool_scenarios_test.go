@@ -350,6 +350,7 @@ func TestOverflowNodeIsTheOnlyMatch(t *testing.T) {
 func TestCapacityErrorIsNotDeath(t *testing.T) {
 	inBubble(t, two, capped(100), func(t *testing.T, c *picotest.Cluster, db *sql.DB, conn *picodata.Connector) {
 		one(t, db)
+		synctest.Wait()
 		a := c.Node("i1")
 		a.LimitConnections(len(a.Conns()) + 1) // two of the user's
 		free := holdStatements(t, c, db, 20)
@@ -726,12 +727,11 @@ func TestRefusedPasswordIsNotSprayed(t *testing.T) {
 		if bad, good := refused(); bad == 0 || good == 0 {
 			t.Errorf("%d refused and %d served; connections that are there serve, new ones are refused", bad, good)
 		}
-		failures := 0
 		for _, n := range c.Nodes() {
-			failures += n.Counters().LoginFailures
-		}
-		if failures > 2 {
-			t.Errorf("%d logins with a wrong password: a server locks the user after four", failures)
+			// Two dials may be under way when the first is refused.
+			if failures := n.Counters().LoginFailures; failures > 2 {
+				t.Errorf("%s refused %d logins: a server locks the user after four", n.Name(), failures)
+			}
 		}
 		set("Second-2-password")
 		if bad, good := refused(); bad != 0 || good != 20 {

@@ -28,7 +28,7 @@ func TestStress(t *testing.T) {
 	all := []NodeSpec{spec("n0", 10, 5), spec("n1", 10, 5), spec("n2", 5, 5), spec("n3", 0, 5)}
 	g.Apply(all)
 	var left atomic.Int64
-	left.Store(30_000)
+	left.Store(20_000)
 	if testing.Short() {
 		left.Store(5_000)
 	}
