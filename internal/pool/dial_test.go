@@ -608,6 +608,30 @@ func TestDeadIdleConnectionsAreSkipped(t *testing.T) {
 	})
 }
 
+// Who sends what must not be sent in vain has the socket looked at at once.
+func TestLookOnRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newNet("A")
+		g := testGate(t, f, nil, spec("A", 10, 0))
+		releaseAll(holdAll(t, g, 3))
+		f.node("A").set(func(n *fakeNode) {
+			for c := range n.conns {
+				c.dead = true
+			}
+		})
+		l := mustLease(t, g, Request{Look: true})
+		if l.Conn().(*fakeConn).dead {
+			t.Error("got a dead connection")
+		}
+		l.Release()
+		synctest.Wait()
+		if n := g.Stats().Nodes[0]; n.ClosedBy["dead"] != 3 || n.Lost != 0 {
+			t.Errorf("%+v", n)
+		}
+		quiesce(t, g, f)
+	})
+}
+
 // After one connection was lost the others of that node are looked at, however short they have been idle.
 func TestLostConnectionMakesOthersSuspect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

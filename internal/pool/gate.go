@@ -132,6 +132,9 @@ type Request struct {
 	IgnoreWeights bool
 	// Avoid are IDs of nodes that are used only if nobody else can.
 	Avoid [4]string
+	// Look has an idle connection's socket looked at before it is leased, however short a time it was idle: what
+	// is about to be sent must not be sent to a peer that is gone.
+	Look bool
 }
 
 // Gate is the pool of one cluster. All methods are safe for concurrent use.
@@ -256,7 +259,7 @@ func (g *Gate) Lease(ctx context.Context, req Request) (Lease, error) {
 		lease := g.lend(pc, now)
 		n.count.leases.Add(1)
 		g.countOverflow(c, l, nil, n.info, now)
-		look := now-pc.idleSince > int64(aliveAfter) || n.suspectAt > 0 && pc.idleSince <= n.suspectAt
+		look := req.Look || now-pc.idleSince > int64(aliveAfter) || n.suspectAt > 0 && pc.idleSince <= n.suspectAt
 		g.refresh(n)
 		g.migrate()
 		g.unlock()
