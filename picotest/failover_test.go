@@ -184,6 +184,26 @@ func TestSwitch(t *testing.T) {
 	}
 }
 
+// TestSwitchBack calls a switchover off: the old leader leads and writes, and the tables say so.
+func TestSwitchBack(t *testing.T) {
+	c, _ := sharded(t, picotest.Config{SwitchWindow: -1})
+	first := c.SwitchLeader("default_2", "i4")
+	if err := c.SwitchLeader("default_2", "i3").Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-first.Done()
+	if got := column(t, c, "select target_master_name from _pico_replicaset where name = 'default_2'"); got != "i3" {
+		t.Errorf("the tables say that %s will lead", got)
+	}
+	if err := c.Exec("update t set v = 1 where id = 2"); err != nil {
+		t.Errorf("the old leader still refuses writes: %v", err)
+	}
+	first.Finish()
+	if l := c.Leader("default_2").Name(); l != "i3" {
+		t.Errorf("%s leads after a switchover that was called off", l)
+	}
+}
+
 // TestSwitchToDead: a switchover to an instance that dies meanwhile is given up.
 func TestSwitchToDead(t *testing.T) {
 	c, clock := sharded(t, picotest.Config{})

@@ -49,9 +49,10 @@ func (c *Cluster) switchByName(replicaset, instance string) {
 func (c *Cluster) switchLocked(rs *replicaset, to *Node) *Switch {
 	rs.cancelLocked()
 	s := &Switch{c: c, rs: rs, to: to, ended: make(chan struct{})}
-	if rs.master == to {
+	if rs.master == to { // at most, one that had begun is called off
 		s.settled = true
 		close(s.ended)
+		c.publishLocked()
 		return s
 	}
 	rs.change, rs.target = s, to
