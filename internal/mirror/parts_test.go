@@ -31,17 +31,17 @@ func TestSamplerIsExact(t *testing.T) {
 	}
 }
 
-// A program that runs ten statements in a circle doesn't always have the same one mirrored.
+// A program that runs sixteen statements in a circle doesn't always have the same ones mirrored.
 func TestSamplerHasNoPeriod(t *testing.T) {
 	s := sampler{ratio: 0.1, seed: 3}
-	var by [10]int
+	var by [16]int
 	for i := range uint64(64_000) {
 		if s.picks(i) {
-			by[i%10]++
+			by[i%16]++
 		}
 	}
-	if slices.Min(by[:]) < 500 || slices.Max(by[:]) > 800 {
-		t.Errorf("of each of ten statements: %v", by)
+	if slices.Min(by[:]) < 300 || slices.Max(by[:]) > 500 {
+		t.Errorf("of each of sixteen statements: %v", by)
 	}
 }
 
@@ -132,4 +132,24 @@ func TestDifferencesAreBounded(t *testing.T) {
 	if len(s.Differences) != fingerprints+1 || s.Differences[otherTexts] != 9*fingerprints || s.Differences["0"] != 2 || s.Different != 10*fingerprints+1 {
 		t.Errorf("%d texts, %d others", len(s.Differences), s.Differences[otherTexts])
 	}
+}
+
+// A side has one outcome, the first; the second side's compares.
+func TestSettlesOnce(t *testing.T) {
+	m := newMirror(&fakeMirror{}, nil)
+	c := &Comparison{m: m}
+	c.Failed(errRefused)
+	c.Affected(3)
+	c.Done(true)
+	c.settle(&c.mirror, outcome{complete: true, exec: true, rows: 3})
+	c.settle(&c.mirror, outcome{})
+	c.Affected(3)
+	if s := m.Stats(); s.Incomplete != 1 || s.Same+s.Different != 0 {
+		t.Errorf("%+v", s)
+	}
+	var none *Comparison
+	none.Row(nil)
+	none.Done(true)
+	none.Affected(1)
+	none.Failed(errRefused)
 }
