@@ -124,7 +124,17 @@ func (k *classKey) admits(role metadata.Role) bool {
 // hint tells whether the class is for single nodes, whose ejection isn't looked past as long as other nodes are healthy.
 func (k *classKey) hint() bool { return k.node != "" || k.replicaset != "" }
 
-func (k *classKey) String() string {
+// describe is a class in words, instances and replicasets by name where a node of the set tells it.
+func (g *Gate) describe(k *classKey) string {
+	node, replicaset := k.node, k.replicaset
+	for _, n := range g.nodes {
+		if n.spec.ID == k.node && n.spec.Name != "" {
+			node = n.spec.Name
+		}
+		if n.spec.Replicaset == k.replicaset && n.spec.ReplicasetName != "" {
+			replicaset = n.spec.ReplicasetName
+		}
+	}
 	var parts []string
 	switch k.role {
 	case options.RoleLeader:
@@ -133,10 +143,10 @@ func (k *classKey) String() string {
 		parts = append(parts, "role replica")
 	}
 	if k.node != "" {
-		parts = append(parts, "instance "+k.node)
+		parts = append(parts, "instance "+node)
 	}
 	if k.replicaset != "" {
-		parts = append(parts, "replicaset "+k.replicaset)
+		parts = append(parts, "replicaset "+replicaset)
 	}
 	if k.tier != "" {
 		parts = append(parts, "tier "+k.tier)

@@ -206,7 +206,7 @@ func (e *LoginError) Unwrap() error { return e.Err }
 // timeoutError describes the nodes that a waiter waits for.
 func (g *Gate) timeoutError(w *waiter, limit time.Duration) error {
 	now := g.now()
-	e := &AcquireTimeoutError{Filter: w.class.key.String(), Waited: limit, Max: g.max, Waiting: g.waiters}
+	e := &AcquireTimeoutError{Filter: g.describe(&w.class.key), Waited: limit, Max: g.max, Waiting: g.waiters}
 	if g.max > 0 {
 		e.Open = g.total
 	}
@@ -240,7 +240,7 @@ func (g *Gate) timeoutError(w *waiter, limit time.Duration) error {
 func (g *Gate) noNode(w *waiter) error {
 	now := g.now()
 	c := w.class
-	e := &NoNodeError{Filter: c.key.String(), Nodes: len(g.nodes), Waited: time.Duration(now - w.since)}
+	e := &NoNodeError{Filter: g.describe(&c.key), Nodes: len(g.nodes), Waited: time.Duration(now - w.since)}
 	for _, n := range g.nodes {
 		l := levelIn(c, n)
 		switch {

@@ -366,7 +366,7 @@ func (g *Gate) hopeless(w *waiter) error {
 	case open > 0:
 		return nil
 	case len(w.failures) > 0:
-		return &DialError{Filter: c.key.String(), Nodes: w.failures}
+		return &DialError{Filter: g.describe(&c.key), Nodes: w.failures}
 	case c.living == 0 && g.opt.Overflow == options.OverflowSaturated && c.healthy == 0:
 		return g.noNode(w)
 	}
