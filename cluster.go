@@ -31,7 +31,6 @@ func (c *Connector) build() {
 		Fresh:      c.fresh,
 		Options:    c.cfg,
 		Clock:      c.cfg.Clock,
-		Logger:     c.cfg.Logger,
 		OnEvent:    c.poolEvent,
 	})
 	c.watcher = metadata.NewWatcher(metadata.WatcherConfig{

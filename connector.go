@@ -97,7 +97,7 @@ func NewConnector(cfg *options.Config, opts ...options.Option) (*Connector, erro
 		return nil, err
 	}
 	for _, w := range own.Warnings() {
-		c.log.Warn("picodata: " + w)
+		c.log.Warn("picodata: questionable setting", "warning", w)
 	}
 	return c, nil
 }

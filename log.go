@@ -40,9 +40,13 @@ func (c *Connector) poolEvent(e pool.Event) {
 	if !c.log.Enabled(c.done, level) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 8)
+	attrs := make([]slog.Attr, 0, 12)
 	if n := e.Node; n != nil {
 		attrs = append(attrs, slog.String("node", n.Name), slog.String("address", n.Address))
+		switch e.Kind {
+		case pool.NodeJoined, pool.NodeChanged, pool.NodeDraining, pool.NodeGone: // what the node is
+			attrs = append(attrs, slog.String("replicaset", n.ReplicasetName), slog.String("tier", n.Tier), slog.String("role", n.Role.String()))
+		}
 	}
 	if e.Reason != "" {
 		attrs = append(attrs, slog.String("reason", e.Reason))

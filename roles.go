@@ -129,6 +129,7 @@ func (c *Connector) demote(e *Error, n *pool.NodeInfo) {
 		return // the next snapshot is here already
 	}
 	r.set(n.ID, true)
+	c.log.Info("picodata: node refuses writes", "node", n.Name, "address", n.Address, "replicaset", n.ReplicasetName, "tier", n.Tier, "error", e)
 	if r.timers == nil {
 		r.timers = make(map[string]options.Timer)
 	}

@@ -147,7 +147,7 @@ func (w *Watcher) noteUnreachable(t *Topology) {
 		if !w.loop.unreachable[in.UUID+in.Address] {
 			w.loop.unreachable[in.UUID+in.Address] = true
 			w.log.Warn("picodata: nobody answers at the address that an instance advertises, the DSN's is used; address_map or mode=bootstrap may be meant",
-				"instance", in.Name, "address", in.Address, "dsn", s.Address)
+				"node", in.Name, "address", in.Address, "seed", s.Address)
 		}
 	}
 	w.mu.Lock()

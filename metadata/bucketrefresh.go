@@ -115,7 +115,7 @@ func (w *Watcher) readBuckets(t *Topology, tier *Tier, s *tierState, print uint6
 		w.stats.BucketFailures++
 		w.mu.Unlock()
 		if s.failures == 1 {
-			w.log.Warn("picodata: bucket map can't be read, the last one stays in force", "tier", tier.Name, "node", w.loop.connTo.Address, "error", err)
+			w.log.Warn("picodata: bucket map can't be read, the last one stays in force", "tier", tier.Name, "address", w.loop.connTo.Address, "error", err)
 		}
 		if !isServerError(err) && w.ctx.Err() == nil {
 			w.leaveNode()

@@ -44,7 +44,7 @@ func (w *Watcher) connect() (err, fatal error) {
 	if won.uuid != "" {
 		w.loop.seen[targets[at].Address] = won.uuid
 	}
-	w.log.Debug("picodata: control connection opened", "node", targets[at].Address, "instance_uuid", won.uuid)
+	w.log.Debug("picodata: control connection opened", "address", targets[at].Address, "uuid", won.uuid)
 	return nil, nil
 }
 

@@ -53,9 +53,17 @@ type Event struct {
 	To   string // what it is; "" for something gone
 }
 
+// attrs are the event's attributes in a log line. What the name is the name of, the key says.
 func (e Event) attrs() []slog.Attr {
+	name := "node"
+	switch e.Kind {
+	case ReplicasetAdded, ReplicasetGone, SwitchStarted, SwitchEnded:
+		name = "replicaset"
+	case SeedIdentified:
+		name = "address"
+	}
 	attrs := make([]slog.Attr, 0, 5)
-	for _, a := range []struct{ key, value string }{{"name", e.Name}, {"uuid", e.UUID}, {"tier", e.Tier}, {"from", e.From}, {"to", e.To}} {
+	for _, a := range []struct{ key, value string }{{name, e.Name}, {"uuid", e.UUID}, {"tier", e.Tier}, {"from", e.From}, {"to", e.To}} {
 		if a.value != "" {
 			attrs = append(attrs, slog.String(a.key, a.value))
 		}

@@ -46,7 +46,7 @@ func (w *Watcher) noteDenied(table string) {
 		w.loop.grants = map[string]bool{}
 	}
 	w.loop.grants[table] = true
-	w.log.Warn("picodata: degraded: the user may not read "+table, "lost", lost(table), "grant", GrantFor(table, w.options.User))
+	w.log.Warn("picodata: degraded: the user may not read a system table", "table", table, "lost", lost(table), "grant", GrantFor(table, w.options.User))
 }
 
 // logBuckets warns of a map that isn't whole.

@@ -306,7 +306,7 @@ func (w *Watcher) noteSuccess() {
 	w.mu.Unlock()
 	if w.loop.failing {
 		w.loop.failing = false
-		w.log.Info("picodata: topology is fresh again", "node", w.loop.connTo.Address)
+		w.log.Info("picodata: topology is fresh again", "address", w.loop.connTo.Address)
 	}
 }
 

@@ -36,7 +36,7 @@ func (w *Watcher) refreshTables() {
 		w.tables.Store(nil)
 		w.noteDenied(tableTable)
 	case err != nil:
-		w.log.Warn("picodata: tables can't be read, what is known of them stays in force", "node", w.loop.connTo.Address, "error", err)
+		w.log.Warn("picodata: tables can't be read, what is known of them stays in force", "address", w.loop.connTo.Address, "error", err)
 		if !isServerError(err) && w.ctx.Err() == nil {
 			w.leaveNode()
 		}

@@ -13,7 +13,6 @@ package pool
 
 import (
 	"context"
-	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -108,8 +107,6 @@ type Config struct {
 	Options *options.Config
 	// Clock is options.SystemClock if nil.
 	Clock options.Clock
-	// Logger gets warnings about the configuration. nil: none.
-	Logger *slog.Logger
 	// OnEvent is told what happens, in order, outside all locks. It should return soon: the goroutine that
 	// delivers may be a caller's. nil: nobody is told.
 	OnEvent func(Event)

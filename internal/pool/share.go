@@ -1,11 +1,6 @@
 package pool
 
-import (
-	"context"
-	"fmt"
-	"log/slog"
-	"time"
-)
+import "time"
 
 // moveGap is the least time between two searches for a connection that could give way.
 const moveGap = 10 * time.Millisecond
@@ -41,11 +36,6 @@ func (g *Gate) setShares() {
 	g.max = max(g.opt.MaxConns, len(nodes))
 	if g.max > g.opt.MaxConns && !g.share.said {
 		g.share.said = true
-		if g.cfg.Logger != nil {
-			g.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn,
-				fmt.Sprintf("picodata: max_conns=%d is less than the number of nodes: each node gets one connection", g.opt.MaxConns),
-				slog.Int("nodes", len(nodes)))
-		}
 		g.event(Event{Kind: CapRaised, Max: g.max})
 	}
 	g.stats.max.Store(int64(g.max))

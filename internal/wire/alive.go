@@ -17,7 +17,7 @@ func (c *Conn) Alive() bool {
 	if err := c.g.look(); err != nil {
 		c.g.fail(err)
 		if !errors.Is(err, io.EOF) {
-			c.cfg.logger().Info("idle connection lost", "node", c.target.node(), "address", c.target.Address, "reason", err)
+			c.cfg.logger().Info("picodata: idle connection lost", "node", c.target.node(), "address", c.target.Address, "error", err)
 		}
 		_ = c.g.sock.Close()
 		return false
