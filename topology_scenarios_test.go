@@ -320,7 +320,7 @@ func TestDiscoveryStaleListAfterFlaps(t *testing.T) {
 	bubble(t, threeNodes(), func(t *testing.T, w *world) {
 		w.route("seed.example:4327", w.cluster.Node("i3").Addr()) // a name of ours that leads wherever we say
 		seed := func(n *picotest.Node) { w.route("seed.example:4327", n.Addr()) }
-		w.open([]string{"seed.example:4327"}, options.WithEjectionMaxDuration(5*time.Second))
+		w.open([]string{"seed.example:4327"})
 		if errs := w.read("select 1", 3); len(errs) > 0 {
 			t.Fatal(errs)
 		}

@@ -308,7 +308,7 @@ type Config struct {
 	EjectionDuration time.Duration
 	// EjectionMaxDuration is the key instance_ejection_max_duration. Where the growth of ejections ends.
 	//
-	// Duration: 10ms to 24h. Default: 30s. Server: any. Cost: as instance_ejection_duration.
+	// Duration: 10ms to 24h. Default: 5s. Server: any. Cost: as instance_ejection_duration.
 	EjectionMaxDuration time.Duration
 
 	// Security.

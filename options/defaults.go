@@ -31,7 +31,7 @@ func New() *Config {
 		EjectionFailureThreshold: 3,
 		EjectionFailureWindow:    10 * time.Second,
 		EjectionDuration:         time.Second,
-		EjectionMaxDuration:      30 * time.Second,
+		EjectionMaxDuration:      5 * time.Second,
 
 		SSLSNI:                true,
 		SSLMinProtocolVersion: "TLSv1.2",
