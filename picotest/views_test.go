@@ -58,6 +58,13 @@ func TestTiers(t *testing.T) {
 	if len(ran) != 1 || strings.Join(ran[0].Ran, " ") != "i3" || !ran[0].Forwarded() {
 		t.Errorf("ran: %+v", ran)
 	}
+	off := session(t, c, "i4", "forward=off")
+	if _, err := off.Exec(t.Context(), "select * from t where id = $1", 1); err != nil {
+		t.Errorf("forward=off, one bucket, from another tier: %v", err)
+	}
+	if _, err := off.Exec(t.Context(), "select * from t"); err == nil || !strings.Contains(err.Error(), "buckets span multiple nodes") {
+		t.Errorf("forward=off, all buckets, from another tier: %v", err)
+	}
 	if got := column(t, c, "select max(bucket_id) from t"); len(got) > 3 || got == "" {
 		t.Errorf("bucket %s of 100", got)
 	}
