@@ -42,9 +42,10 @@ type (
 
 // StatementStart describes a statement that begins.
 type StatementStart struct {
-	Operation   string // query, exec, ping or prepare
-	SQL         string // as it is sent
-	Fingerprint func() string
+	Operation   string        // query, exec, ping or prepare
+	SQL         string        // as it is sent
+	Fingerprint func() string // the text with its literals left out, shortened
+	Table       string        // the one table that it is about; empty if there are several or none, or the text isn't understood
 	Args        int
 }
 
@@ -129,7 +130,7 @@ func (r *run) startSpan() (span, context.Context) {
 	if tracers == nil {
 		return span{}, r.ctx
 	}
-	s := StatementStart{Operation: operationNames[r.op], SQL: r.text.sql, Fingerprint: r.text.fingerprint, Args: len(r.args)}
+	s := StatementStart{Operation: operationNames[r.op], SQL: r.text.sql, Fingerprint: r.text.fingerprint, Table: r.text.info.Table, Args: len(r.args)}
 	sp := span{ctxs: make([]context.Context, len(tracers))}
 	ctx := r.ctx
 	for i, t := range tracers {
