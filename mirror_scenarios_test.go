@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/picodata/go-picodata"
 	"github.com/picodata/go-picodata/options"
@@ -84,6 +86,17 @@ func (s *shadowed) stats() picodata.MirrorStats {
 	}
 	accounted(s.t, m)
 	return m
+}
+
+// connections waits until the mirror has so many.
+func (s *shadowed) connections(n int) {
+	s.t.Helper()
+	for s.c.Stats().Mirror.Conns != n {
+		if s.t.Context().Err() != nil {
+			s.t.Fatalf("%+v", s.c.Stats().Mirror)
+		}
+		runtime.Gosched()
+	}
 }
 
 // accounted checks the sums of a mirror at rest.
@@ -169,9 +182,10 @@ func TestMirrorHangs(t *testing.T) {
 				if err := s.Close(); err != nil {
 					t.Error(err)
 				}
-				if m = s.stats(); m.Offered != 1000 || m.Dropped["closed"] == 0 || m.Conns != 0 {
+				if m = s.stats(); m.Offered != 1000 || m.Dropped["closed"] == 0 {
 					t.Errorf("%+v", m)
 				}
+				s.connections(0)
 			})
 		}
 	}
@@ -207,9 +221,10 @@ func TestMirrorIsDown(t *testing.T) {
 				t.Error(err)
 			}
 			m := s.stats()
-			if m.Offered != 1000 || m.Sent != 0 || m.Conns != 0 {
+			if m.Offered != 1000 || m.Sent != 0 {
 				t.Errorf("%+v", m)
 			}
+			s.connections(0)
 			// All lines together: the first dials, and one or two after the first pause.
 			if n := dialled.Load(); n == 0 || n > 12 {
 				t.Errorf("%d dials", n)
@@ -244,7 +259,9 @@ func TestMirrorPerConnection(t *testing.T) {
 	if err := s.shadow.WaitConnections(ctx, "i1", 7); err != nil {
 		t.Fatal(err)
 	}
-	// Given up here, done there: the mirror's statement isn't cancelled, though its connection goes.
+	if m := s.stats(); m.OK != 7 {
+		t.Errorf("the mirror waits for the cluster: %+v", m)
+	}
 	for _, q := range all[:3] {
 		q.cancel()
 		if err := <-q.done; !errors.Is(err, context.Canceled) {
@@ -261,9 +278,10 @@ func TestMirrorPerConnection(t *testing.T) {
 		}
 		q.cancel()
 	}
-	if m := s.stats(); m.OK != 7 || m.Dials != 7 || m.Conns != 4 {
+	if m := s.stats(); m.OK != 7 || m.Dials != 7 {
 		t.Errorf("%+v", m)
 	}
+	s.connections(4)
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
@@ -272,30 +290,51 @@ func TestMirrorPerConnection(t *testing.T) {
 	}
 }
 
-// TestMirrorOutlivesCancel: a statement that its caller gives up while the mirror works at it is finished there.
+// TestMirrorOutlivesCancel: a statement that its caller gives up while the mirror works at it is finished there, if
+// that takes no more than a second; the connection that it was on is gone by then.
 func TestMirrorOutlivesCancel(t *testing.T) {
-	s := startShadowed(t, 1)
-	here, there := s.cluster.Hold(picotest.SQL("select 8")), s.shadow.Hold(picotest.SQL("select 8"))
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() {
-		_, err := s.ExecContext(ctx, "select 8")
-		done <- err
-	}()
-	for _, h := range []*picotest.Hold{here, there} {
-		if err := h.Wait(t.Context(), 1); err != nil {
-			t.Fatal(err)
-		}
+	for _, late := range []time.Duration{0, 999 * time.Millisecond, 1001 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			cfg := picotest.Config{Network: picotest.Memory, Tiers: []picotest.Tier{{Name: "default"}}}
+			s := &shadowed{t: t, cluster: picotest.Start(t, cfg), shadow: picotest.Start(t, cfg)}
+			s.open(options.WithMirror("picodata://admin:T0psecret@shadow/"), options.WithDialFunc(func(ctx context.Context, network, address string) (net.Conn, error) {
+				if address == "shadow:4327" {
+					return s.shadow.DialContext(ctx, network, s.shadow.Node("i1").Addr())
+				}
+				return s.cluster.DialContext(ctx, network, address)
+			}))
+			defer s.Close()
+			here, there := s.cluster.Hold(picotest.SQL("select 8")), s.shadow.Hold(picotest.SQL("select 8"))
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() {
+				_, err := s.ExecContext(ctx, "select 8")
+				done <- err
+			}()
+			for _, h := range []*picotest.Hold{here, there} {
+				if err := h.Wait(t.Context(), 1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cancel()
+			if err := <-done; !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+			synctest.Wait()
+			time.Sleep(late) // of the bubble's time
+			there.ReleaseAll()
+			here.ReleaseAll()
+			synctest.Wait()
+			want := picodata.MirrorStats{OK: 1}
+			if late > time.Second {
+				want = picodata.MirrorStats{Errors: map[string]uint64{"closed": 1}}
+			}
+			if m := s.stats(); m.OK != want.OK || !maps.Equal(m.Errors, want.Errors) {
+				t.Errorf("after %v: %+v", late, m)
+			}
+			s.connections(0)
+		})
 	}
-	cancel()
-	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	there.ReleaseAll()
-	if m := s.stats(); m.OK != 1 || len(m.Errors) != 0 {
-		t.Errorf("%+v", m)
-	}
-	here.ReleaseAll()
 }
 
 // TestMirrorErrors is MI6: a mirror that answers everything with an error.
@@ -426,9 +465,10 @@ func TestMirrorOfItself(t *testing.T) {
 				mustExec(t, s, "insert into me values ($1)", i)
 			}
 			m := s.stats()
-			if m.Sent != 0 || m.Dropped["refused"] != 51 || !strings.Contains(m.Off, "mirror") || m.Conns != 0 {
+			if m.Sent != 0 || m.Dropped["refused"] != 51 || !strings.Contains(m.Off, "mirror") {
 				t.Errorf("%+v", m)
 			}
+			s.connections(0)
 			if n := strings.Count(log.String(), "mirroring is off"); n != 1 {
 				t.Errorf("said %d times: %s", n, log.String())
 			}

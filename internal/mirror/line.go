@@ -144,7 +144,7 @@ func (l *Line) addTo(s *Stats, now time.Time) {
 	if !oldest.IsZero() {
 		s.Running++
 	} else if l.q.n > 0 {
-		oldest = l.q.ring[l.q.head].at
+		oldest = l.q.at(0).at
 	} else {
 		return
 	}

@@ -62,13 +62,16 @@ func (q *queue) push(u unit) {
 	if q.n == len(q.ring) {
 		grown := make([]unit, max(8, 2*q.n))
 		for i := range q.n {
-			grown[i] = q.ring[(q.head+i)%len(q.ring)]
+			grown[i] = *q.at(i)
 		}
 		q.ring, q.head = grown, 0
 	}
 	q.ring[(q.head+q.n)%len(q.ring)] = u
 	q.n++
 }
+
+// at is the i-th unit of those that wait, counted from 0.
+func (q *queue) at(i int) *unit { return &q.ring[(q.head+i)%len(q.ring)] }
 
 func (q *queue) pop() unit {
 	u := q.ring[q.head]

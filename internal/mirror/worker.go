@@ -51,16 +51,17 @@ func (l *Line) finish() {
 	l.hangUp()
 	l.cancel()
 	l.mu.Lock()
-	left := l.q
-	l.q, l.bytes = queue{}, 0
+	left := l.q // nothing is added any more
 	if l.grace != nil {
 		l.grace.Stop()
 	}
 	l.mu.Unlock()
-	for left.n > 0 {
-		u := left.pop()
-		l.m.dropUnit(&u, Closed)
+	for i := range left.n {
+		l.m.dropUnit(left.at(i), Closed)
 	}
+	l.mu.Lock()
+	l.q, l.bytes = queue{}, 0 // now that all are counted
+	l.mu.Unlock()
 	l.m.mu.Lock()
 	delete(l.m.lines, l)
 	l.m.mu.Unlock()
