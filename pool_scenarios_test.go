@@ -571,7 +571,7 @@ func TestCancelIsNotFailover(t *testing.T) {
 // ban-refused-not-counted: a closed port is out of rotation after three dials, no statement sees it, and it comes
 // back after a probe alone.
 func TestRefusedNodeIsEjected(t *testing.T) {
-	inBubble(t, two, nil, func(t *testing.T, c *picotest.Cluster, db *sql.DB, conn *picodata.Connector) {
+	inBubble(t, two, []options.Option{options.WithEjectionMaxDuration(30 * time.Second)}, func(t *testing.T, c *picotest.Cluster, db *sql.DB, conn *picodata.Connector) {
 		one(t, db)
 		dead := c.Node("i2")
 		dead.Refuse()
@@ -591,8 +591,8 @@ func TestRefusedNodeIsEjected(t *testing.T) {
 		}
 		group.Wait()
 		s := nodeStats(t, conn, "i2")
-		// Three or four refused dials, then a probe after 1, 2, 4, 8, 16 s and so on.
-		if s.DialFailures < 3 || s.DialFailures > 4+7 || s.Ejections == 0 || !s.Ejected {
+		// Three or four refused dials, then a probe after 1, 2, 4, 5, 5… seconds.
+		if s.DialFailures < 3 || s.DialFailures > 4+3+60/4 || s.Ejections == 0 || !s.Ejected {
 			t.Errorf("%+v", s)
 		}
 		dead.Accept()
