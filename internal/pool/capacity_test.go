@@ -197,6 +197,43 @@ func TestClusterCapStealsIdle(t *testing.T) {
 	})
 }
 
+// One waiter has one connection closed for it, however long closing takes and whatever happens meanwhile.
+func TestClusterCapStealsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newNet("A", "B")
+		o := options.New()
+		o.MaxConns = 6
+		g := New(Config{Options: o, Dial: func(ctx context.Context, n NodeSpec) (Conn, error) {
+			c, err := f.dial(ctx, n)
+			if err != nil {
+				return nil, err
+			}
+			return slowClose{c.(*fakeConn), 100 * time.Millisecond}, nil
+		}})
+		g.Apply([]NodeSpec{spec("A", 10, 0), spec("B", 10, 0)})
+		a, b := Request{Node: "A", Strict: true}, Request{Node: "B", Strict: true}
+		var onA, onB []Lease
+		for range 3 {
+			onA, onB = append(onA, mustLease(t, g, a)), append(onB, mustLease(t, g, b))
+		}
+		releaseAll(onA)
+		got := make(chan Lease)
+		go func() { got <- mustLease(t, g, b) }()
+		for range 9 {
+			time.Sleep(10 * time.Millisecond)
+			g.Apply([]NodeSpec{spec("A", 10, 0), spec("B", 10, 0)}) // has the waiters looked at again
+		}
+		onB = append(onB, <-got)
+		if a, b := f.node("A").get(openOf), f.node("B").get(openOf); a != 2 || b != 4 {
+			t.Errorf("A %d, B %d; want 2 and 4", a, b)
+		}
+		mustHold(t, g)
+		releaseAll(onB)
+		_ = g.Close()
+		synctest.Wait()
+	})
+}
+
 // When a node joins, the rich give way to it, idle or busy, and the cap holds all the time.
 func TestClusterCapSharesAnew(t *testing.T) {
 	for _, busy := range []bool{false, true} {

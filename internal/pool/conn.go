@@ -171,7 +171,7 @@ func (g *Gate) putIdle(pc *physical, now int64) {
 	pc.idleSince = now
 	n.idle = append(n.idle, pc)
 	if g.waiting > 0 {
-		g.due = true
+		g.due = true // whoever was first in its queue couldn't use it; the next one may
 	}
 	if due := g.idleDue(pc); due > 0 && (n.idleDue == 0 || due < n.idleDue) {
 		g.armIdle(n, due, now)

@@ -192,6 +192,8 @@ func testGate(t testing.TB, f *fakeNet, o *options.Config, specs ...NodeSpec) *G
 	if o == nil {
 		o = options.New()
 	}
+	// The tests' numbers are for these.
+	o.EjectionDuration, o.EjectionMaxDuration = time.Second, 30*time.Second
 	seed := rand.Uint64()
 	src := rand.New(rand.NewPCG(seed, 1))
 	var mu sync.Mutex

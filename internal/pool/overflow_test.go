@@ -387,6 +387,34 @@ func TestCapacityErrorIsNotDeath(t *testing.T) {
 	})
 }
 
+// However often a server says that it has no room, it isn't ejected, and it isn't asked all the time.
+func TestCapacityErrorsNeverEject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newNet("A")
+		f.node("A").limit = 1
+		o := options.New()
+		o.AcquireTimeout = 8 * time.Second
+		g := testGate(t, f, o, spec("A", 10, 0))
+		l := mustLease(t, g, Request{})
+		for _, err := range errsOf(g, 10, Request{}) {
+			var timeout *AcquireTimeoutError
+			if !errors.As(err, &timeout) || timeout.Nodes[0].State != "full" {
+				t.Errorf("got %v", err)
+			}
+		}
+		n := g.Stats().Nodes[0]
+		if n.Ejections+n.DialFailures != 0 {
+			t.Errorf("blamed: %+v", n)
+		}
+		if d := f.node("A").get(dialsOf); d < 5 || d > 15 {
+			t.Errorf("%d dials in 8 s, want one after 0.2, 0.4, 0.8, 1.6, 3.2 s, or two", d)
+		}
+		l.Release()
+		mustHold(t, g)
+		quiesce(t, g, f)
+	})
+}
+
 // With weight 0 everywhere the nodes are one flat pool.
 func TestOverflowAllZero(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -167,7 +167,6 @@ func (g *Gate) preferenceOver(w *waiter) {
 		return
 	}
 	g.detach(w)
-	g.due = true
 	g.fallBack(w)
 }
 
@@ -210,7 +209,6 @@ func (w *waiter) inQueue() bool {
 // remove is detach for good.
 func (g *Gate) remove(w *waiter) {
 	g.detach(w)
-	g.due = true // the next one may have more luck
 	g.waiters--
 	g.stats.waiters.Store(int64(g.waiters))
 }
