@@ -24,7 +24,9 @@ func init() {
 	sql.Register(DriverName, &Driver{})
 }
 
-// Driver is the database/sql driver. Its zero value is ready.
+// Driver is the database/sql driver. Its zero value is ready. The one that (*Connector).Driver gives belongs to that connector: its
+// Open and OpenConnector lead to it and don't look at their DSN. That is for wrappers which take a
+// driver.Driver; who made the connector closes it then.
 type Driver struct {
 	// of is the connector that this Driver value was made for: (*sql.DB).Driver leads back to it.
 	of *Connector
@@ -39,6 +41,9 @@ var (
 // asks for OpenConnector, whose connector serves all sessions of an *sql.DB.
 // Closing the session closes that connector.
 func (d *Driver) Open(dsn string) (driver.Conn, error) {
+	if d.of != nil {
+		return d.of.Connect(context.Background())
+	}
 	dc, err := d.OpenConnector(dsn)
 	if err != nil {
 		return nil, err
@@ -55,6 +60,9 @@ func (d *Driver) Open(dsn string) (driver.Conn, error) {
 // OpenConnector reads the DSN and checks it whole; a fault is an *options.ConfigError that
 // names the key and the allowed values. It does no I/O.
 func (d *Driver) OpenConnector(dsn string) (driver.Connector, error) {
+	if d.of != nil {
+		return d.of, nil
+	}
 	cfg, err := ParseDSN(dsn)
 	if err != nil {
 		return nil, err
