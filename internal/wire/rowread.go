@@ -100,7 +100,7 @@ func decoderOf(typ uint32, binary bool) decoder {
 }
 
 // decodeRow decodes a DataRow's body into dest. False: lib/pq has to; dest may be changed.
-func decodeRow(b []byte, decoders []decoder, dest []driver.Value) bool {
+func decodeRow(b []byte, decoders []decoder, dest []driver.Value, texts *arena) bool {
 	if len(b) < 2 || be16(b) != len(decoders) || len(dest) != len(decoders) {
 		return false
 	}
@@ -118,7 +118,7 @@ func decodeRow(b []byte, decoders []decoder, dest []driver.Value) bool {
 		if n < 0 || n > len(b) {
 			return false
 		}
-		v, ok := d.decode(b[:n])
+		v, ok := d.decode(b[:n], texts)
 		if !ok {
 			return false
 		}
@@ -128,15 +128,15 @@ func decodeRow(b []byte, decoders []decoder, dest []driver.Value) bool {
 	return len(b) == 0
 }
 
-func (d decoder) decode(b []byte) (driver.Value, bool) {
+func (d decoder) decode(b []byte, texts *arena) (driver.Value, bool) {
 	switch d {
 	case textInt:
 		n, ok := parseInt(b)
 		return n, ok
 	case textString:
-		return string(b), true
+		return texts.string(b), true
 	case textNumber:
-		return plainDecimal(string(b)), true
+		return plainDecimal(texts.string(b)), true
 	case textBool:
 		return len(b) > 0 && b[0] == 't', len(b) > 0
 	case textFloat:

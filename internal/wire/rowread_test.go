@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"math"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -97,4 +99,26 @@ func same(a, b driver.Value) bool {
 	x, isFloat := a.(float64)
 	y, isFloat2 := b.(float64)
 	return isFloat && isFloat2 && math.IsNaN(x) && math.IsNaN(y) || reflect.DeepEqual(a, b)
+}
+
+// Strings of an arena are themselves for good, whatever is added later.
+func TestArena(t *testing.T) {
+	var a arena
+	var got, want []string
+	for i := range 2000 {
+		s := strings.Repeat(string(rune('a'+i%26)), i%150)
+		b := []byte(s)
+		got, want = append(got, a.string(b)), append(want, s)
+		for j := range b {
+			b[j] = '?'
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Fatal("a string changed")
+	}
+	var few arena
+	b := []byte("some name")
+	if n := testing.AllocsPerRun(1000, func() { few.string(b) }); n > 0.1 {
+		t.Fatalf("%v allocations a text", n)
+	}
 }

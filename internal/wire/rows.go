@@ -24,7 +24,8 @@ type Rows struct {
 	kinds  []kind
 	reads  []decoder // how rows after the first are read
 	fix    bool      // some column needs a change by its kind
-	adopt  *stmt     // to be named once the rows are closed
+	texts  arena
+	adopt  *stmt // to be named once the rows are closed
 	begun  bool
 	closed bool
 	whole  bool
@@ -86,7 +87,7 @@ func (r *Rows) Next(dest []driver.Value) error {
 
 func (r *Rows) next(dest []driver.Value) (err error) {
 	if r.begun { // the first row is in lib/pq's hands
-		if body := r.c.g.row(); body != nil && decodeRow(body, r.reads, dest) {
+		if body := r.c.g.row(); body != nil && decodeRow(body, r.reads, dest, &r.texts) {
 			r.c.g.skipRow(body)
 			return nil
 		}
