@@ -6,7 +6,6 @@
 // one comes, and throws the answers away. What can't be handed over or executed is dropped and counted by
 // reason, so that for every snapshot at rest
 //
-//	Offered = Enqueued + Dropped[sampled, queue, bytes] and what was refused at the door
 //	Offered = Sent + the sum of Dropped
 //	Sent = OK + the sum of Errors
 //

@@ -35,6 +35,8 @@ type Line struct {
 
 	// The worker's own.
 	conn   Conn
+	limit  options.Timer // closes conn; runs while a statement does
+	late   *atomic.Bool  // it has
 	values []driver.Value
 	digest digest
 }

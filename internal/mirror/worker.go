@@ -120,8 +120,7 @@ func (l *Line) connect() (Reason, bool) {
 	for _, t := range l.targets {
 		conn, reason := l.m.dial(l.ctx, t)
 		if conn != nil {
-			l.conn = conn
-			l.setOpen(true)
+			l.take(conn)
 			return 0, true
 		}
 		if reason != Down {
@@ -131,10 +130,22 @@ func (l *Line) connect() (Reason, bool) {
 	return Down, false
 }
 
+// take makes conn the line's connection, to be closed by a statement that takes too long.
+func (l *Line) take(conn Conn) {
+	late := new(atomic.Bool)
+	l.conn, l.late = conn, late
+	l.limit = l.m.clock.AfterFunc(statementTimeout, func() {
+		late.Store(true)
+		_ = conn.Close()
+	})
+	l.setOpen(true)
+}
+
 func (l *Line) hangUp() {
 	if l.conn == nil {
 		return
 	}
+	l.limit.Stop()
 	_ = l.conn.Close() // its last word helps nobody
 	l.conn = nil
 	l.setOpen(false)
@@ -151,15 +162,10 @@ var errTooLong = errors.New("the mirror took too long")
 
 // run executes a unit and reads its result to the end.
 func (l *Line) run(u *unit) (outcome, error) {
-	var late atomic.Bool
-	conn := l.conn
-	limit := l.m.clock.AfterFunc(statementTimeout, func() {
-		late.Store(true)
-		_ = conn.Close()
-	})
-	defer limit.Stop()
+	l.limit.Reset(statementTimeout)
 	o, err := l.ask(u)
-	if err != nil && late.Load() {
+	l.limit.Stop()
+	if err != nil && l.late.Load() {
 		err = errTooLong
 	}
 	return o, err
