@@ -465,6 +465,29 @@ func TestPreferenceWait(t *testing.T) {
 	})
 }
 
+// A preference whose dial takes long isn't waited for.
+func TestPreferenceThatDialsLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newNet("A", "B")
+		hold := make(chan struct{})
+		f.node("A").hold = hold
+		g := testGate(t, f, nil, spec("A", 10, 0), spec("B", 10, 0))
+		begun := time.Now()
+		l := mustLease(t, g, Request{Node: "A"})
+		if l.Node().Name != "B" || time.Since(begun) != staggerDelay {
+			t.Errorf("%s after %v; want B after %v", l.Node().Name, time.Since(begun), staggerDelay)
+		}
+		l.Release()
+		close(hold)
+		synctest.Wait()
+		if n := f.node("A").get(openOf); n != 1 {
+			t.Errorf("the dial of A was wasted")
+		}
+		mustHold(t, g)
+		quiesce(t, g, f)
+	})
+}
+
 // Without a node of the role asked for: at once if that is certain, else after acquire_timeout.
 func TestNoNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -24,12 +24,14 @@ type classKey struct {
 type class struct {
 	key     classKey
 	nodes   []*node
-	levels  []*level // best first
-	living  int      // nodes of weight > 0 that are neither ejected nor stalled
-	healthy int      // nodes that aren't ejected and may serve (overflow=saturated: of weight > 0)
-	panic   bool     // none is healthy: ejected ones are used anyway
-	waiting queue    // waiters without a node, oldest first
-	queued  bool     // in Gate.queues
+	levels  []*level   // best first
+	living  int        // nodes of weight > 0 that are neither ejected nor stalled
+	healthy int        // nodes that aren't ejected and may serve (overflow=saturated: of weight > 0)
+	panic   bool       // none is healthy: ejected ones are used anyway
+	waiting queue      // waiters without a node, oldest first
+	queued  bool       // in Gate.queues
+	loads   []NodeLoad // for errors, made at loadsAt
+	loadsAt int64
 }
 
 // level is the part of a class that comes before the next one.

@@ -363,6 +363,10 @@ func (g *Gate) reassign(n *node) {
 		case m != nil:
 			g.detach(w)
 			g.grant(w, m, l)
+		case w.fallback != nil:
+			// Its preference would be met late, if at all.
+			g.detach(w)
+			g.fallBack(w)
 		case kept < n.active:
 			kept++
 		default:

@@ -47,7 +47,7 @@ func (l *NodeLoad) String() string {
 type AcquireTimeoutError struct {
 	Filter  string        // which nodes would have done
 	Waited  time.Duration // acquire_timeout
-	Nodes   []NodeLoad    // those that would have done
+	Nodes   []NodeLoad    // those that would have done; read only, errors may share it
 	Max     int           // the cluster's cap; 0 = none
 	Open    int           // connections that count toward it
 	Waiting int           // requests waiting now, this one included
@@ -210,8 +210,25 @@ func (g *Gate) timeoutError(w *waiter, limit time.Duration) error {
 	if g.max > 0 {
 		e.Open = g.total
 	}
-	nodes := slices.Clone(w.class.nodes)
+	e.Nodes = g.loads(w.class, now)
+	if len(w.failures) > 0 {
+		e.Dial = &DialError{Filter: e.Filter, Nodes: w.failures}
+	}
+	return e
+}
+
+// loadsFor is how long a description of who holds what is used again: when a whole queue times out at once, it
+// isn't made for each.
+const loadsFor = 10 * time.Millisecond
+
+// loads describes who holds the connections of a class.
+func (g *Gate) loads(c *class, now int64) []NodeLoad {
+	if c.loads != nil && now-c.loadsAt < int64(loadsFor) {
+		return c.loads
+	}
+	nodes := slices.Clone(c.nodes)
 	slices.SortFunc(nodes, func(a, b *node) int { return compareSpecs(&a.spec, &b.spec) })
+	c.loads, c.loadsAt = make([]NodeLoad, 0, len(nodes)), now
 	for _, n := range nodes {
 		l := NodeLoad{
 			Name: n.spec.Name, Address: n.spec.Address, Max: n.spec.MaxConns,
@@ -228,12 +245,9 @@ func (g *Gate) timeoutError(w *waiter, limit time.Duration) error {
 		for _, pc := range n.inUse {
 			l.Longest = max(l.Longest, time.Duration(now-pc.leasedAt))
 		}
-		e.Nodes = append(e.Nodes, l)
+		c.loads = append(c.loads, l)
 	}
-	if len(w.failures) > 0 {
-		e.Dial = &DialError{Filter: e.Filter, Nodes: w.failures}
-	}
-	return e
+	return c.loads
 }
 
 // noNode describes what left a waiter without a node.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/jackc/puddle/v2"
+	"github.com/picodata/go-picodata/options"
 )
 
 // These measure what others need for the same: to get an idle connection out of a pool and to give it back. Both know one
@@ -103,4 +104,52 @@ func BenchmarkRivalDatabaseSQL(b *testing.B) {
 			})
 		})
 	}
+}
+
+// BenchmarkWaiting is lease and release by 32 goroutines that share 8 connections: nearly every one waits for its turn.
+func BenchmarkWaiting(b *testing.B) {
+	const workers, conns = 32, 8
+	ctx := context.Background()
+	b.Run("gate", func(b *testing.B) {
+		g := benchGate(b, options.New(), 1, conns)
+		inWorkers(b, workers, func() error {
+			l, err := g.Lease(ctx, Request{})
+			runtime.Gosched()
+			l.Release()
+			return err
+		})
+	})
+	b.Run("puddle", func(b *testing.B) {
+		p, err := puddle.NewPool(&puddle.Config[benchConn]{
+			Constructor: func(context.Context) (benchConn, error) { return benchConn{}, nil },
+			Destructor:  func(benchConn) {},
+			MaxSize:     conns,
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer p.Close()
+		inWorkers(b, workers, func() error {
+			r, err := p.Acquire(ctx)
+			if err == nil {
+				runtime.Gosched()
+				r.Release()
+			}
+			return err
+		})
+	})
+	b.Run("database_sql", func(b *testing.B) {
+		db := sql.OpenDB(idleConnector{})
+		defer db.Close()
+		db.SetMaxIdleConns(conns)
+		db.SetMaxOpenConns(conns)
+		inWorkers(b, workers, func() error {
+			c, err := db.Conn(ctx)
+			if err == nil {
+				runtime.Gosched()
+				err = c.Close()
+			}
+			return err
+		})
+	})
 }

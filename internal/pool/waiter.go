@@ -351,6 +351,9 @@ func (g *Gate) hopeless(w *waiter) error {
 	if c.key.hint() && c.healthy == 0 && !c.panic {
 		return g.noNode(w)
 	}
+	if len(w.tried) == 0 && c.living > 0 {
+		return nil
+	}
 	open := 0
 	for _, n := range c.nodes {
 		if l := levelIn(c, n); l.overflow && !g.overflowOpen(c, w.tried) {
