@@ -110,7 +110,8 @@ func TestMirrorFindsDifferences(t *testing.T) {
 		t.Errorf("%v", m.Differences)
 	}
 	text := log.String()
-	for _, want := range []string{"select s from cmp where id = ?", "1 rows", "2 rows", "error XX000", "rows affected", "count=2"} {
+	for _, want := range []string{"select s from cmp where id = ?", "in=values here=\"1 row\" mirror=\"1 row\"", "in=rows here=\"1 row\" mirror=\"2 rows\"",
+		"in=error here=\"error XX000\" mirror=\"0 rows\"", "row affected\" mirror=\"2 rows affected\"", "count=2"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the log lacks %q:\n%s", want, text)
 		}

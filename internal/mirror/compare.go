@@ -22,16 +22,30 @@ type outcome struct {
 
 // String says it in a log line.
 func (o outcome) String() string {
-	rows := strconv.FormatUint(o.rows, 10)
+	rows := strconv.FormatUint(o.rows, 10) + " rows"
+	if o.rows == 1 {
+		rows = "1 row"
+	}
 	switch {
 	case !o.complete:
 		return "incomplete"
 	case o.code != "":
 		return "error " + o.code
 	case o.exec:
-		return rows + " rows affected"
+		return rows + " affected"
 	}
-	return rows + " rows"
+	return rows
+}
+
+// what names what two complete outcomes differ in.
+func (o outcome) what(other outcome) string {
+	switch {
+	case o.code != other.code:
+		return "error"
+	case o.rows != other.rows:
+		return "rows"
+	}
+	return "values"
 }
 
 // Comparison is one statement's results on both sides. The caller's side calls Row for every row that it
@@ -113,5 +127,5 @@ func (c *Comparison) report(user, mirror outcome) {
 		return
 	}
 	c.m.log.Warn("picodata: mirror: the results differ",
-		slog.String("statement", fingerprint), slog.String("here", user.String()), slog.String("mirror", mirror.String()), slog.Uint64("count", n))
+		slog.String("statement", fingerprint), slog.String("in", user.what(mirror)), slog.String("here", user.String()), slog.String("mirror", mirror.String()), slog.Uint64("count", n))
 }
