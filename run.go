@@ -185,14 +185,14 @@ func (r *run) acquire(h *hint) error {
 }
 
 // risky reports whether the operation must not be handed to a connection whose peer is gone: its
-// outcome would be unknown. A look costs a system call, and only where a checkout uses its connection again.
+// outcome would be unknown. A look costs a system call.
 func (r *run) risky() bool { return r.op.executes() && r.text.writes() }
 
 func (r *run) request() pool.Request {
 	req := r.s.c.routing.request(&r.plan)
 	req.Avoid = r.avoid
-	if r.text.writes() {
-		req.Avoid = r.s.c.roles.avoid(r.avoid)
+	if r.risky() {
+		req.Avoid, req.Look = r.s.c.roles.avoid(r.avoid), true
 	}
 	return req
 }
@@ -282,6 +282,7 @@ func (r *run) leaseFor(req pool.Request) (pool.Lease, error) {
 		if !timed && n >= c.cfg.MaxRetries {
 			return pool.Lease{}, err
 		}
+		c.logNoConnection(n, err)
 		if werr := c.sleep(r.ctx, backoff(n, dialBackoff, dialBackoffMax)); werr != nil {
 			return pool.Lease{}, fmt.Errorf("%w; %w", werr, err)
 		}
@@ -363,6 +364,7 @@ func (r *run) weigh(err error, h *hint, delivered bool) error {
 		return v.err
 	}
 	c.count.retried(v.action)
+	r.logAgain(v.action, n, err)
 	if v.action == revive {
 		return nil
 	}
