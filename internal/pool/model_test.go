@@ -362,7 +362,7 @@ func (m *model) cleanUp() {
 }
 
 func TestModel(t *testing.T) {
-	runs, steps := 200, 400
+	runs, steps := 300, 400
 	if testing.Short() {
 		runs, steps = 60, 200
 	}
