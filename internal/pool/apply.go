@@ -36,6 +36,7 @@ func (g *Gate) Apply(nodes []NodeSpec) {
 		return
 	}
 	changed := !g.applied
+	now := g.now()
 	for id, n := range g.nodes {
 		s := wanted[id]
 		if s == nil && strings.HasPrefix(id, seedPrefix) {
@@ -53,6 +54,7 @@ func (g *Gate) Apply(nodes []NodeSpec) {
 		case !sameSpec(&n.spec, s):
 			g.change(n, s)
 		default:
+			g.forget(n, now)
 			continue
 		}
 		changed = true

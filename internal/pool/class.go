@@ -267,7 +267,7 @@ func (g *Gate) refreshMember(n *node, m *member) {
 		c.Weight = n.weight
 		c.InFlight = len(n.inUse) + n.dialing
 		c.Idle = len(n.idle)
-		c.Latency = g.latencyOf(n)
+		c.Latency = time.Duration(n.latency)
 	}
 }
 
@@ -506,9 +506,6 @@ func (g *Gate) consultUser(s options.Balancer, cands []options.Candidate) (at in
 	}
 	return at
 }
-
-// latencyOf is a node's latency as strategies see it.
-func (g *Gate) latencyOf(n *node) time.Duration { return time.Duration(n.latency) }
 
 // compareSpecs orders nodes as Stats and errors list them.
 func compareSpecs(a, b *NodeSpec) int {

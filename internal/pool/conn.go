@@ -30,9 +30,6 @@ const (
 	heirWaiter
 )
 
-// roundTripper is what a Conn may offer: the last round trip measured, 0 if none was.
-type roundTripper interface{ RTT() time.Duration }
-
 // closeLinger bounds the wait for a server to close its end.
 const closeLinger = 750 * time.Millisecond
 

@@ -20,7 +20,6 @@ const warmRetry = time.Second
 // dialOp is one dial under way.
 type dialOp struct {
 	node  *node
-	gen   uint64
 	slow  bool
 	over  bool
 	timer interface{ Stop() bool }
@@ -66,7 +65,7 @@ func (g *Gate) startDials(n *node) {
 			g.startable = append(g.startable, n)
 			break
 		}
-		op := &dialOp{node: n, gen: n.gen}
+		op := &dialOp{node: n}
 		n.active++
 		g.fast++
 		op.timer = g.clock.AfterFunc(staggerDelay, func() { g.dialSlow(op) })
@@ -107,6 +106,10 @@ func (g *Gate) dial(op *dialOp, spec NodeSpec) {
 	}
 	cancel(nil)
 	took := g.now() - begun
+	var rtt time.Duration
+	if m, ok := conn.(roundTripper); ok && err == nil {
+		rtt = m.RTT()
+	}
 
 	g.mu.Lock()
 	n := op.node
@@ -122,7 +125,7 @@ func (g *Gate) dial(op *dialOp, spec NodeSpec) {
 		g.fast--
 	}
 	if err == nil {
-		g.dialed(n, op, conn, took)
+		g.dialed(n, conn, took, rtt)
 	} else {
 		g.addTotal(-1)
 		g.undialed(n, err)
@@ -142,14 +145,11 @@ func (g *Gate) dial(op *dialOp, spec NodeSpec) {
 }
 
 // dialed takes in a new connection.
-func (g *Gate) dialed(n *node, op *dialOp, conn Conn, took int64) {
+func (g *Gate) dialed(n *node, conn Conn, took int64, rtt time.Duration) {
 	now := g.now()
 	pc := g.newPhysical(n, conn, now)
-	if pc.rtt != nil {
-		n.observe(int64(pc.rtt.RTT()), now)
-	} else {
-		n.observe(took, now)
-	}
+	n.observe(int64(rtt), now)
+	n.observeDial(took, now)
 	g.event(Event{Kind: ConnOpened, Node: n.info})
 	g.login.passed()
 	n.fullStep = 0

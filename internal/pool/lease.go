@@ -1,10 +1,6 @@
 package pool
 
-import (
-	"time"
-
-	"github.com/picodata/go-picodata/balancer"
-)
+import "github.com/picodata/go-picodata/balancer"
 
 // Lease is a connection in use. It is a small value; copies are the same lease. The zero Lease
 // holds nothing.
@@ -63,15 +59,17 @@ func (l Lease) Release() {
 	n := pc.node
 	g := n.gate
 	now := g.now()
+	var rtt int64
+	if pc.rtt != nil && now-n.count.latencyAt.Load() > int64(latencyEvery) {
+		rtt = int64(pc.rtt.RTT())
+	}
 	g.mu.Lock()
 	if pc.seq != l.seq {
 		g.mu.Unlock()
 		return
 	}
 	pc.seq++
-	if pc.rtt != nil {
-		n.observe(int64(pc.rtt.RTT()), now)
-	}
+	n.observe(rtt, now)
 	if n.health.Troubled() && pc.gen == n.gen {
 		n.health.Success(balancer.Use, g.at(now))
 	}
@@ -162,18 +160,4 @@ func (g *Gate) offer(pc *physical, now int64) {
 		}
 	}
 	g.putIdle(pc, now)
-}
-
-// observe takes a round trip into the node's moving average.
-func (n *node) observe(rtt, now int64) {
-	if rtt <= 0 {
-		return
-	}
-	if n.latency == 0 || now-n.latencyAt > int64(time.Minute) {
-		n.latency = rtt
-	} else {
-		n.latency += (rtt - n.latency) / 8
-	}
-	n.latencyAt = now
-	n.count.latency.Store(n.latency)
 }

@@ -202,18 +202,3 @@ func TestMinIdleWithinTheCap(t *testing.T) {
 		quiesce(t, g, f)
 	})
 }
-
-// A latency that is old gives way to a new one at once.
-func TestLatencyEWMA(t *testing.T) {
-	n := &node{}
-	n.observe(int64(8*time.Millisecond), 1)
-	n.observe(int64(16*time.Millisecond), 2)
-	if n.latency != int64(9*time.Millisecond) {
-		t.Errorf("latency is %v, want 9 ms", time.Duration(n.latency))
-	}
-	n.observe(0, 3)
-	n.observe(int64(time.Millisecond), int64(2*time.Minute))
-	if n.latency != int64(time.Millisecond) {
-		t.Errorf("latency is %v, want 1 ms", time.Duration(n.latency))
-	}
-}

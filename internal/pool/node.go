@@ -39,7 +39,7 @@ type node struct {
 	fullStep  int
 	suspectAt int64 // a connection was lost then: older idle ones are looked at first
 	latency   int64 // EWMA of round trips in ns; 0 = unknown
-	latencyAt int64
+	measured  bool  // by a connection, not by the time of dials
 
 	idleDue    int64 // when idleTimer fires; 0 = not armed
 	idleTimer  options.Timer

@@ -73,6 +73,7 @@ type nodeCounters struct {
 	ejections    atomic.Uint64
 	closed       [closeReasons]atomic.Uint64
 	latency      atomic.Int64
+	latencyAt    atomic.Int64
 	ejected      atomic.Bool
 	leaving      atomic.Bool
 }
