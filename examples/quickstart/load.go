@@ -4,8 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"os"
-	"strings"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,8 +34,8 @@ func dropTable(db *sql.DB) {
 	_, _ = db.ExecContext(ctx, `DROP TABLE quickstart_cities OPTION (TIMEOUT = 5)`)
 }
 
-// load inserts all cities; halfway it calls disturb beside the workers.
-func load(ctx context.Context, db *sql.DB, cities []city, workers int, disturb func()) (failed int64, err error) {
+// load inserts all cities; halfway it calls disturb beside the workers and prints what that was.
+func load(ctx context.Context, out io.Writer, db *sql.DB, cities []city, workers int, disturb func() string) (failed int64, err error) {
 	// Written so that running it twice is the same as running it once. The driver is told so: then it may run a
 	// statement again whose connection was lost on the way.
 	const insert = `INSERT INTO quickstart_cities VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`
@@ -63,47 +62,15 @@ func load(ctx context.Context, db *sql.DB, cities []city, workers int, disturb f
 			}
 		})
 	}
+	bar := startProgress(&next, int64(len(cities)))
 	group.Go(func() {
 		<-half
-		disturb()
+		bar.println(out, disturb())
 	})
-	stop := progress(&next, int64(len(cities)))
 	group.Wait()
-	stop()
+	bar.stop()
 	if p := first.Load(); p != nil {
 		err = fmt.Errorf("%d statements failed, the first with: %w", bad.Load(), *p)
 	}
 	return bad.Load(), err
-}
-
-// progress draws a bar on a terminal; elsewhere it stays quiet.
-func progress(done *atomic.Int64, all int64) (stop func()) {
-	info, err := os.Stderr.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return func() {}
-	}
-	const width = 40
-	draw := func() {
-		n := min(done.Load(), all)
-		fmt.Fprintf(os.Stderr, "\r[%-*s] %d/%d", width, strings.Repeat("=", int(n*width/all)), n, all)
-	}
-	over, gone := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(gone)
-		tick := time.NewTicker(100 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-over:
-				fmt.Fprintf(os.Stderr, "\r%*s\r", width+20, "")
-				return
-			case <-tick.C:
-				draw()
-			}
-		}
-	}()
-	return func() {
-		close(over)
-		<-gone
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"database/sql"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"time"
@@ -25,13 +26,16 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *dsn, *workers, *keep); err != nil {
+	if err := run(ctx, os.Stdout, *dsn, *workers, *keep); err != nil {
 		fmt.Fprintln(os.Stderr, "quickstart:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, dsn string, workers int, keep bool) error {
+func run(ctx context.Context, out io.Writer, dsn string, workers int, keep bool) error {
+	if workers < 1 {
+		return fmt.Errorf("-workers %d: want at least 1", workers)
+	}
 	cities, err := readCities()
 	if err != nil {
 		return err
@@ -57,7 +61,7 @@ func run(ctx context.Context, dsn string, workers int, keep bool) error {
 		return err
 	}
 	topo := conn.Topology()
-	fmt.Printf("Connected to %s: %d instances in %d replicasets.\n", cluster.what, len(topo.Instances), len(topo.Replicasets))
+	fmt.Fprintf(out, "Connected to %s: %d instances in %d replicasets.\n", cluster.what, len(topo.Instances), len(topo.Replicasets))
 
 	if err := createTable(ctx, db); err != nil {
 		return err
@@ -66,17 +70,15 @@ func run(ctx context.Context, dsn string, workers int, keep bool) error {
 		defer dropTable(db)
 	}
 	began := time.Now()
-	failed, err := load(ctx, db, cities, workers, func() {
-		fmt.Println(cluster.disturb(ctx, db, conn.Topology()))
-	})
+	failed, err := load(ctx, out, db, cities, workers, func() string { return cluster.disturb(ctx, db, conn.Topology()) })
 	if err != nil {
 		return err
 	}
-	fmt.Printf("Inserted %d cities with %d workers in %v; %d statements failed.\n", len(cities), workers, time.Since(began).Round(time.Millisecond), failed)
-	if err := aggregates(ctx, db, cities); err != nil {
+	fmt.Fprintf(out, "Inserted %d cities with %d workers in %v; %d statements failed.\n", len(cities), workers, time.Since(began).Round(time.Millisecond), failed)
+	if err := aggregates(ctx, out, db, cities); err != nil {
 		return err
 	}
-	if err := report(ctx, db, conn); err != nil {
+	if err := report(ctx, out, db, conn); err != nil {
 		return err
 	}
 	if failed > 0 {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"os"
+	"io"
 	"text/tabwriter"
 
 	picodata "github.com/picodata/go-picodata"
@@ -15,7 +15,7 @@ import (
 const unlimited = ` OPTION (sql_vdbe_opcode_max = 0, sql_motion_row_max = 0)`
 
 // aggregates reads the cities back and checks them against the file.
-func aggregates(ctx context.Context, db *sql.DB, cities []city) error {
+func aggregates(ctx context.Context, out io.Writer, db *sql.DB, cities []city) error {
 	var want int64
 	for _, c := range cities {
 		want += c.population
@@ -27,7 +27,7 @@ func aggregates(ctx context.Context, db *sql.DB, cities []city) error {
 	if count != int64(len(cities)) || people != want {
 		return fmt.Errorf("read back %d cities with %d people, inserted %d with %d", count, people, len(cities), want)
 	}
-	fmt.Printf("Read back: %d cities, %d people.\n\n", count, people)
+	fmt.Fprintf(out, "Read back: %d cities, %d people.\n\n", count, people)
 
 	rows, err := db.QueryContext(ctx, `SELECT country, count(*) AS cities, sum(population) AS people, max(latitude) AS north
 		FROM quickstart_cities GROUP BY country ORDER BY people DESC LIMIT 5`+unlimited)
@@ -35,7 +35,7 @@ func aggregates(ctx context.Context, db *sql.DB, cities []city) error {
 		return err
 	}
 	defer rows.Close()
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "country\tcities\tpeople\tnorthernmost\t")
 	for rows.Next() {
 		var country string
@@ -53,7 +53,7 @@ func aggregates(ctx context.Context, db *sql.DB, cities []city) error {
 }
 
 // report shows what each node did and holds.
-func report(ctx context.Context, db *sql.DB, conn *picodata.Connector) error {
+func report(ctx context.Context, out io.Writer, db *sql.DB, conn *picodata.Connector) error {
 	held, err := rowsByReplicaset(ctx, db, conn)
 	if err != nil {
 		return err
@@ -66,8 +66,8 @@ func report(ctx context.Context, db *sql.DB, conn *picodata.Connector) error {
 		leases[n.ID] = n.Leases
 		left -= n.Leases
 	}
-	fmt.Println()
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "tier\treplicaset\tnode\trole\tstate\tstatements\tshare\trows held\t")
 	for i := range topo.Instances {
 		in := &topo.Instances[i]
@@ -85,7 +85,7 @@ func report(ctx context.Context, db *sql.DB, conn *picodata.Connector) error {
 		return err
 	}
 	s := stats.Statements
-	fmt.Printf("\n%d statements, %d of them sent straight to the leader that owns the row; %d retries that nobody saw, %d failures.\n",
+	fmt.Fprintf(out, "\n%d statements, %d of them sent straight to the leader that owns the row; %d retries that nobody saw, %d failures.\n",
 		s.Succeeded+s.Failed, stats.Routing["routed"], s.Retries, s.Failed)
 	return nil
 }
