@@ -29,17 +29,22 @@ func TestSimulated(t *testing.T) {
 func TestGivenCluster(t *testing.T) {
 	c := picotest.Start(t, picotest.Config{Users: []picotest.User{
 		{Name: "maker", Password: "Passw0rd", Grants: []string{"create table", "read on table _pico_replicaset", "read on table _pico_tier", "read on table _pico_table"}},
+		{Name: "blind", Password: "Passw0rd", Grants: []string{"create table"}},
 	}})
 	for _, tc := range []struct{ who, dsn, halfway string }{
 		{"admin", c.AdminDSN(), "Halfway: moved the lead of "},
 		{"maker", c.UserDSN("maker"), "Halfway: no switchover ("},
+		{"blind", c.UserDSN("blind"), "Halfway: no replica is known"},
 	} {
 		var out bytes.Buffer
 		if err := run(t.Context(), &out, tc.dsn, 8, false); err != nil {
 			t.Errorf("%s: %v", tc.who, err)
 		}
-		if text := out.String(); !strings.Contains(text, tc.halfway) || !strings.Contains(text, "Read back: 10000 cities") || !strings.Contains(text, ", 0 failures") && tc.who == "admin" {
+		if text := out.String(); !strings.Contains(text, tc.halfway) || !strings.Contains(text, "Read back: 10000 cities") || !strings.Contains(text, "0 statements failed") {
 			t.Errorf("%s: the output is\n%s", tc.who, text)
+		}
+		if strings.Contains(out.String(), "unknown") != (tc.who == "blind") {
+			t.Errorf("%s: what is unknown isn't said, or what is known:\n%s", tc.who, out.String())
 		}
 		if strings.Contains(out.String(), "Passw0rd") || strings.Contains(out.String(), "T0psecret") {
 			t.Errorf("%s: the output shows the password", tc.who)

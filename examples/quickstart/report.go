@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"io"
+	"strconv"
 	"text/tabwriter"
 
 	picodata "github.com/picodata/go-picodata"
@@ -79,7 +80,11 @@ func report(ctx context.Context, out io.Writer, db *sql.DB, conn *picodata.Conne
 		if stats.Total.Leases > 0 {
 			share = 100 * float64(n) / float64(stats.Total.Leases)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%.1f %%\t%d\t\n", in.Tier, in.ReplicasetName, in.Name, in.Role, in.State, n, share, held[in.ReplicasetUUID])
+		rows := "unknown" // without the right to read _pico_tier nobody's buckets are
+		if len(held) > 0 {
+			rows = strconv.FormatInt(held[in.ReplicasetUUID], 10)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%.1f %%\t%s\t\n", in.Tier, in.ReplicasetName, in.Name, in.Role, in.State, n, share, rows)
 	}
 	if err := w.Flush(); err != nil {
 		return err
