@@ -126,11 +126,8 @@ func TestMirrorComesBack(t *testing.T) {
 	// again sends statements until one arrives: some are dropped while a node's pause lasts.
 	again := func() {
 		t.Helper()
-		for before := s.stats().OK; sent() == before; {
-			if ctx.Err() != nil {
-				t.Fatalf("the mirror doesn't come back: %+v", s.c.Stats().Mirror)
-			}
-		}
+		before := s.stats().OK
+		s.await(func(*picodata.MirrorStats) bool { return sent() > before })
 	}
 	for _, kill := range []func(*picotest.Node){(*picotest.Node).DropConnections, (*picotest.Node).ResetConnections} {
 		n := s.shadow.Node(first)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/picodata/go-picodata"
 	"github.com/picodata/go-picodata/options"
@@ -67,30 +68,40 @@ func (s *shadowed) open(opts ...options.Option) {
 	s.DB = sql.OpenDB(s.c)
 }
 
+// await waits until the mirror's numbers are as wanted.
+func (s *shadowed) await(want func(*picodata.MirrorStats) bool) picodata.MirrorStats {
+	s.t.Helper()
+	for patience := time.Now().Add(time.Minute); ; {
+		m := s.c.Stats().Mirror
+		if want(&m) {
+			return m
+		}
+		if time.Now().After(patience) {
+			s.t.Fatalf("the mirror doesn't get there: %+v", m)
+		}
+		runtime.Gosched()
+	}
+}
+
 // stats waits until the mirror has nothing to do and checks that every statement is accounted for.
 func (s *shadowed) stats() picodata.MirrorStats {
 	s.t.Helper()
-	m := s.c.Stats().Mirror
-	for m.Queued > 0 || m.Running > 0 {
-		if s.t.Context().Err() != nil {
-			s.t.Fatalf("the mirror doesn't come to rest: %+v", m)
-		}
-		runtime.Gosched()
-		m = s.c.Stats().Mirror
-	}
+	m := s.await(func(m *picodata.MirrorStats) bool { return m.Queued == 0 && m.Running == 0 })
 	accounted(s.t, m)
 	return m
+}
+
+// compared waits until every statement that was enqueued is compared, or known not to be comparable.
+func (s *shadowed) compared() picodata.MirrorStats {
+	s.t.Helper()
+	s.await(func(m *picodata.MirrorStats) bool { return m.Same+m.Different+m.Incomplete == m.Enqueued })
+	return s.stats()
 }
 
 // connections waits until the mirror has so many.
 func (s *shadowed) connections(n int) {
 	s.t.Helper()
-	for s.c.Stats().Mirror.Conns != n {
-		if s.t.Context().Err() != nil {
-			s.t.Fatalf("%+v", s.c.Stats().Mirror)
-		}
-		runtime.Gosched()
-	}
+	s.await(func(m *picodata.MirrorStats) bool { return m.Conns == n })
 }
 
 // accounted checks the sums of a mirror at rest.
