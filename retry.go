@@ -85,9 +85,15 @@ func judgeFreely(err error, a *attempt) verdict {
 }
 
 // lastWord reports whether a server's error is the end of the connection and not of the statement alone. Picodata
-// says ERROR to everything, but proxies and PostgreSQL say FATAL when they hang up, whatever the
-// statement has done by then.
-func lastWord(p *pq.Error) bool { return p.Severity == "FATAL" || p.Severity == "PANIC" }
+// says ERROR to everything and hangs up without a word, but proxies and PostgreSQL say FATAL, or that
+// somebody shuts them down (57P01 to 57P03), whatever the statement has done by then.
+func lastWord(p *pq.Error) bool {
+	switch p.Code {
+	case "57P01", "57P02", "57P03":
+		return true
+	}
+	return p.Severity == "FATAL" || p.Severity == "PANIC"
+}
 
 // errLeaderChanged is the cause when a statement was ended because it had waited since before a leader
 // changed: such a statement never wakes.

@@ -100,6 +100,8 @@ func TestJudge(t *testing.T) {
 		{"a read that may do more", sent(eof), oddRead, flags{}, giveUp, unknown, false, true, true},
 		{"one row", sent(eof), oneRow, flags{oneBucket: true}, giveUp, unknown, false, true, true},
 		{"one row, FATAL", sent(fatalAnswer), oneRow, flags{oneBucket: true}, giveUp, unknown, false, true, true},
+		{"one row, shut down", answered("57P01", "terminating connection"), oneRow, flags{oneBucket: true}, giveUp, unknown, false, true, true},
+		{"read, shut down", answered("57P03", "the database system is shutting down"), plainRead, flags{}, again, plainError, false, true, true},
 		{"read, FATAL", sent(fatalAnswer), plainRead, flags{}, again, plainError, false, true, true},
 		{"update", sent(eof), update, flags{}, giveUp, unknown, false, true, true},
 		{"DDL", sent(eof), ddl, flags{}, giveUp, unknown, false, true, true},
