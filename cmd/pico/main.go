@@ -1,12 +1,16 @@
 // Command pico is the tool around the Picodata driver.
 //
-//	pico sim    a simulated cluster to connect to
-//	pico route  where the driver would send a statement, and why
+//	pico topology  who there is in the cluster, and how the driver sees it
+//	pico check     what is wrong with a cluster, a DSN or a user's rights, and what to do
+//	pico route     where the driver would send a statement, and why
+//	pico bench     how fast it is, and what happens meanwhile
+//	pico sim       a simulated cluster to connect to
+//
+// docs/pico.md describes all of it.
 package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -14,21 +18,8 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
+	code := newTool().run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
-}
-
-// run is main without the process: it returns the exit code.
-func run(ctx context.Context, args []string, in *os.File, out, err *os.File) int {
-	root := newRoot()
-	root.SetArgs(args)
-	root.SetIn(in)
-	root.SetOut(out)
-	root.SetErr(err)
-	if failed := root.ExecuteContext(ctx); failed != nil {
-		fmt.Fprintln(err, "pico:", failed)
-		return 1
-	}
-	return 0
 }

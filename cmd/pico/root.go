@@ -1,15 +1,82 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
 
-// newRoot is the command tree.
-func newRoot() *cobra.Command {
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/picodata/go-picodata/options"
+	"github.com/picodata/go-picodata/picotest"
+)
+
+// tool is what the commands take from outside, so that tests can give it.
+type tool struct {
+	env      func(string) string
+	options  []options.Option // of every connector, after the DSN's
+	terminal func(io.Writer) (width int, yes bool)
+	simClock picotest.Clock // of simulated clusters and their scenarios; nil = the system's
+	logger   *slog.Logger   // beside the tool's own eyes on the driver's log; nil = none
+}
+
+// newTool is the tool of a process.
+func newTool() *tool {
+	return &tool{
+		env: os.Getenv,
+		terminal: func(w io.Writer) (int, bool) {
+			f, isFile := w.(*os.File)
+			if !isFile || !term.IsTerminal(int(f.Fd())) {
+				return 0, false
+			}
+			width, _, err := term.GetSize(int(f.Fd()))
+			if err != nil || width < 20 {
+				width = 80
+			}
+			return width, true
+		},
+	}
+}
+
+// root is the command tree.
+func (t *tool) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "pico",
-		Short:         "The tool around the Picodata driver for Go",
+		Use:   "pico",
+		Short: "The tool around the Picodata driver for Go",
+		Long: `The tool around the Picodata driver for Go.
+
+A cluster is named by a DSN, as the first argument, with --dsn, or in the environment
+variable PICODATA_DSN. A password in an argument shows in the list of processes: leave it
+out and set PGPASSWORD, or name a file with passfile=.
+
+Exit codes: 0 all is well; 1 the command failed; 2 wrong usage or a wrong DSN;
+3 pico check found warnings; 4 pico check found faults, or statements of pico bench failed.`,
+		Example: `  export PICODATA_DSN='picodata://app@node-a,node-b/' PGPASSWORD=…
+  pico check
+  pico topology --watch
+  pico route 'INSERT INTO orders VALUES ($1, $2)' 1 tea`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newSim(), newRoute())
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.AddCommand(t.newTopology(), t.newCheck(), t.newRoute(), t.newBench(), t.newSim())
 	return root
+}
+
+// run is main without the process: it returns the exit code.
+func (t *tool) run(ctx context.Context, args []string, in io.Reader, out, diag io.Writer) int {
+	root := t.root()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(diag)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitDone
+	}
+	code := exitCode(err)
+	showError(diag, cmd.CommandPath(), err, args)
+	return code
 }

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"text/tabwriter"
 	"time"
 
@@ -19,14 +17,26 @@ import (
 type routeHints struct {
 	instance, replicaset, tier string
 	bucket                     uint64
+	key                        []string
 	leader, replica            bool
+}
+
+func (h *routeHints) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&h.instance, "instance", "", "as if the context asked for that instance")
+	f.StringVar(&h.replicaset, "replicaset", "", "as if the context asked for that replicaset")
+	f.StringVar(&h.tier, "tier", "", "as if the context asked for that tier")
+	f.Uint64Var(&h.bucket, "bucket", 0, "as if the context asked for that bucket of --tier")
+	f.StringArrayVar(&h.key, "shard-key", nil, "as if the context gave that value of the sharding key in --tier; once per column, typed as the column is (int:1)")
+	f.BoolVar(&h.leader, "leader", false, "as if the context asked for a leader")
+	f.BoolVar(&h.replica, "replica", false, "as if the context asked for a replica")
+	cmd.MarkFlagsMutuallyExclusive("leader", "replica")
+	cmd.MarkFlagsMutuallyExclusive("bucket", "shard-key")
 }
 
 // context adds the hints that were given.
 func (h *routeHints) context(ctx context.Context) (context.Context, error) {
 	switch {
-	case h.leader && h.replica:
-		return nil, errors.New("--leader and --replica exclude each other")
 	case h.leader:
 		ctx = picodata.ToLeader(ctx)
 	case h.replica:
@@ -39,6 +49,12 @@ func (h *routeHints) context(ctx context.Context) (context.Context, error) {
 		ctx = picodata.ToReplicaset(ctx, h.replicaset)
 	}
 	switch {
+	case len(h.key) > 0:
+		values, err := parseArgs("--shard-key", h.key)
+		if err != nil {
+			return nil, err
+		}
+		ctx = picodata.ShardKey(ctx, h.tier, values...)
 	case h.bucket > 0:
 		ctx = picodata.ToBucket(ctx, h.tier, h.bucket)
 	case h.tier != "":
@@ -47,85 +63,93 @@ func (h *routeHints) context(ctx context.Context) (context.Context, error) {
 	return ctx, nil
 }
 
+// routeAnswer is a plan with what it was asked for, as pico route --json prints it.
+type routeAnswer struct {
+	picodata.Plan
+	Meaning string `json:",omitempty"` // of the reason
+}
+
 // newRoute is pico route.
-func newRoute() *cobra.Command {
+func (t *tool) newRoute() *cobra.Command {
 	var (
-		dsn    string
-		hints  routeHints
-		asJSON bool
-		wait   time.Duration
+		g     target
+		hints routeHints
+		json  bool
 	)
 	cmd := &cobra.Command{
-		Use:   "route STATEMENT [ARGUMENT…]",
+		Use:   "route [DSN] STATEMENT [ARGUMENT…]",
 		Short: "Say where the driver would send a statement, and why, without running it",
 		Long: `Say where the driver would send a statement, and why, without running it.
 
-Arguments are handed over as text, as the driver does; \N stands for NULL. The cluster
-is asked for its topology and its buckets, and a node may be asked to parse the statement.
-The DSN is that of --dsn or of the environment variable PICODATA_DSN; its settings count.`,
-		Example: `  pico route --dsn "$DSN" 'INSERT INTO orders VALUES ($1, $2)' 1 tea
-  pico route --dsn "$DSN&routing=keys" 'SELECT * FROM orders WHERE id = $1' 1`,
-		Args: cobra.MinimumNArgs(1),
+` + argumentTypes + `
+
+The cluster is asked for its topology and its buckets, and a node may be asked to parse the
+statement. The DSN's settings count, and so do the flags that stand for a context's hints.
+Flags come before the DSN and the statement: what follows is the statement's own.`,
+		Example: `  pico route 'picodata://app@node-a/' 'INSERT INTO orders VALUES ($1, $2)' 1 tea
+  pico route --dsn "$DSN&routing=keys" 'SELECT * FROM orders WHERE id = $1' int:1
+  pico route --json --replica --shard-key int:1 'SELECT * FROM orders'`,
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if dsn == "" {
-				dsn = os.Getenv("PICODATA_DSN")
+			cfg, args, err := t.choose(&g, args)
+			if err != nil {
+				return err
 			}
-			if dsn == "" {
-				return errors.New("no cluster: give --dsn or set PICODATA_DSN")
+			if len(args) == 0 {
+				return &usageError{errors.New("no statement")}
 			}
 			ctx, err := hints.context(cmd.Context())
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(ctx, wait)
-			defer cancel()
-			plan, err := explain(ctx, dsn, args[0], args[1:])
+			values, err := parseArgs("argument", args[1:])
 			if err != nil {
 				return err
 			}
-			return showPlan(cmd.OutOrStdout(), plan, asJSON)
+			ctx, cancel := context.WithTimeout(ctx, g.wait)
+			defer cancel()
+			c, err := t.open(cfg)
+			if err != nil {
+				return err
+			}
+			plan, err := c.Explain(ctx, args[0], values...)
+			if err := errors.Join(err, c.Close()); err != nil {
+				return err
+			}
+			return showPlan(cmd.OutOrStdout(), plan, json)
 		},
 	}
 	// What follows the statement are its arguments, even if they begin with a minus.
 	cmd.Flags().SetInterspersed(false)
-	f := cmd.Flags()
-	f.StringVar(&dsn, "dsn", "", "the cluster; default $PICODATA_DSN")
-	f.StringVar(&hints.instance, "instance", "", "as if the context asked for that instance")
-	f.StringVar(&hints.replicaset, "replicaset", "", "as if the context asked for that replicaset")
-	f.StringVar(&hints.tier, "tier", "", "as if the context asked for that tier")
-	f.Uint64Var(&hints.bucket, "bucket", 0, "as if the context asked for that bucket of --tier")
-	f.BoolVar(&hints.leader, "leader", false, "as if the context asked for a leader")
-	f.BoolVar(&hints.replica, "replica", false, "as if the context asked for a replica")
-	f.BoolVar(&asJSON, "json", false, "print the plan as JSON")
-	f.DurationVar(&wait, "timeout", 10*time.Second, "how long to wait for the cluster")
+	g.flags(cmd, 10*time.Second, "how long to wait for the cluster")
+	hints.flags(cmd)
+	cmd.Flags().BoolVar(&json, "json", false, "print the plan as JSON")
 	return cmd
 }
 
-// explain asks the driver.
-func explain(ctx context.Context, dsn, statement string, texts []string) (picodata.Plan, error) {
-	cfg, err := picodata.ParseDSN(dsn)
-	if err != nil {
-		return picodata.Plan{}, err
-	}
-	c, err := picodata.NewConnector(cfg)
-	if err != nil {
-		return picodata.Plan{}, err
-	}
-	args := make([]any, len(texts))
-	for i, text := range texts {
-		if text != `\N` {
-			args[i] = text
-		}
-	}
-	plan, err := c.Explain(ctx, statement, args...)
-	return plan, errors.Join(err, c.Close())
+// meanings are the reasons of docs/routing.md in short.
+var meanings = map[string]string{
+	"routed":         "straight to the leader that owns the bucket",
+	"hint":           "the context's hint says so",
+	"balance":        "any node of the node set, by the balancing policy",
+	"meta_miss":      "nobody has told the statement's sharding key yet; on servers before 26.1 READ on _pico_table tells it",
+	"not_routable":   "the text gives no sharding key as parameters",
+	"no_topology":    "nothing is known of buckets: a server before 25.5.1, or no right to read _pico_replicaset",
+	"unknown_tier":   "the statement's tier has no known buckets",
+	"no_bucket":      "the bucket of these values isn't certain, or nobody owns it at present",
+	"no_leader":      "no leader of the replicaset is known: it is switching, down, or _pico_replicaset can't be read",
+	"role_excluded":  "instance_role, the tiers, the mode or the address leave the leader out",
+	"leader_ejected": "the leader's connections failed lately",
+	"leader_busy":    "the leader has no free connection",
 }
 
-func showPlan(out io.Writer, plan picodata.Plan, asJSON bool) error {
-	if asJSON {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(plan)
+func showPlan(out io.Writer, plan picodata.Plan, json bool) error {
+	if json {
+		text, err := asJSON(routeAnswer{plan, meanings[plan.Reason]})
+		if err == nil {
+			_, err = io.WriteString(out, text)
+		}
+		return err
 	}
 	if _, err := fmt.Fprintln(out, plan); err != nil {
 		return err
@@ -143,5 +167,6 @@ func showPlan(out io.Writer, plan picodata.Plan, asJSON bool) error {
 		row("bucket", fmt.Sprint(plan.Bucket))
 	}
 	row("reason", plan.Reason)
+	row("meaning", meanings[plan.Reason])
 	return w.Flush()
 }

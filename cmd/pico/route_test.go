@@ -1,28 +1,12 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
 
-	"github.com/picodata/go-picodata"
 	"github.com/picodata/go-picodata/picotest"
 )
-
-// pico runs the command and returns what it printed.
-func pico(t *testing.T, args ...string) (string, error) {
-	t.Helper()
-	var out bytes.Buffer
-	root := newRoot()
-	root.SetArgs(args)
-	root.SetOut(&out)
-	root.SetErr(&out)
-	err := root.ExecuteContext(context.WithoutCancel(t.Context()))
-	return out.String(), err
-}
 
 func TestRoute(t *testing.T) {
 	c := picotest.Start(t, picotest.Config{})
@@ -32,43 +16,73 @@ func TestRoute(t *testing.T) {
 	owner := c.BucketOwner("default", 1934) // of the int 1
 	leader := c.Leader(owner).Name()
 	const insert = "INSERT INTO orders VALUES ($1, $2)"
+	s := newSession(c)
 
-	t.Setenv("PICODATA_DSN", "")
-	if _, err := pico(t, "route", insert, "1", "tea"); err == nil || !strings.Contains(err.Error(), "--dsn") {
-		t.Errorf("without a cluster: %v", err)
+	wants(t, s.must(t, "route", insert, "1", `\N`),
+		leader+", the leader of "+owner+", which owns bucket 1934 of tier default\n",
+		"node        "+leader+"@", "replicaset  "+owner, "bucket      1934", "reason      routed", "meaning     straight to the leader")
+	// The cluster as an argument, and arguments with types, one of them negative.
+	wants(t, s.must(t, "route", c.DSN(), insert, "int:1", "text:int:5"), "bucket      1934")
+	wants(t, s.must(t, "route", "--dsn", c.DSN(), insert, "-5", "tea"), "reason      routed")
+
+	var plan routeAnswer
+	out := s.must(t, "route", "--json", "--instance", "i2", insert, "-5", "tea")
+	if err := json.Unmarshal([]byte(out), &plan); err != nil || plan.Node.Name != "i2" || plan.Reason != "hint" || plan.Meaning == "" {
+		t.Errorf("%v, %s", err, out)
 	}
-	t.Setenv("PICODATA_DSN", c.DSN())
-	out, err := pico(t, "route", insert, "1", `\N`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		leader + ", the leader of " + owner + ", which owns bucket 1934 of tier default\n",
-		"node        " + leader + "@", "replicaset  " + owner, "bucket      1934", "reason      routed",
+	wants(t, s.must(t, "route", "--bucket", "1934", "--replica", "SELECT 1"), "a replica of "+owner)
+	wants(t, s.must(t, "route", "--shard-key", "int:1", "SELECT 1"), "the leader of "+owner+", which owns bucket 1934")
+
+	for _, bad := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--tier", "hot", "SELECT 1"}, exitFailed, `no tier "hot"`},
+		{[]string{"--leader", "--replica", "SELECT 1"}, exitUsage, "leader replica"},
+		{[]string{}, exitUsage, "no statement"},
+		{[]string{insert, "int:x", "tea"}, exitUsage, `argument 1: "x" is no int; for a text that looks like this write text:int:x`},
+		{[]string{"--shard-key", "uuid:1", "SELECT 1"}, exitUsage, "--shard-key 1"},
+		{[]string{"--dsn", c.DSN(), c.DSN(), "SELECT 1"}, exitUsage, "given twice"},
 	} {
-		if !strings.Contains(out, want) {
-			t.Errorf("no %q in\n%s", want, out)
+		_, diag, code := s.run(t, append([]string{"route"}, bad.args...)...)
+		if code != bad.code {
+			t.Errorf("%v: exit code %d, want %d", bad.args, code, bad.code)
 		}
-	}
-	if out, err = pico(t, "route", "--json", "--instance", "i2", insert, "-5", "tea"); err != nil {
-		t.Fatal(err)
-	}
-	var plan picodata.Plan
-	if err := json.Unmarshal([]byte(out), &plan); err != nil || plan.Node.Name != "i2" || plan.Reason != "hint" {
-		t.Errorf("%v, %s", err, out)
-	}
-	if out, err = pico(t, "route", "--bucket", "1934", "--replica", "SELECT 1"); err != nil || !strings.Contains(out, "a replica of "+owner) {
-		t.Errorf("%v, %s", err, out)
-	}
-	if _, err = pico(t, "route", "--tier", "hot", "SELECT 1"); err == nil || !strings.Contains(err.Error(), `no tier "hot"`) {
-		t.Errorf("an unknown tier: %v", err)
-	}
-	if _, err = pico(t, "route", "--leader", "--replica", "SELECT 1"); err == nil {
-		t.Error("a leader that is a replica")
+		wants(t, diag, bad.want)
 	}
 	// Nothing of it was executed.
 	rows, err := c.Query("select count(*) from orders")
 	if err != nil || len(rows) != 1 || fmt.Sprint(rows[0][0]) != "0" {
 		t.Errorf("%v, %v", rows, err)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	for text, want := range map[string]string{
+		"1": "string 1", `\N`: "<nil> <nil>", "int:-7": "int64 -7", "float:1.5": "float64 1.5", "bool:true": "bool true", "text:": "string ",
+		"decimal:1.50": "decimal.Decimal 1.5", "uuid:9035910e-8342-4460-8c25-25e5f10d9876": "uuid.UUID 9035910e-8342-4460-8c25-25e5f10d9876",
+		"time:2026-03-01T12:00:00+03:00": "time.Time 2026-03-01 12:00:00 +0300 +0300", "bytes:00ff": "[]uint8 [0 255]", "10:30": "string 10:30", "a:b:c": "string a:b:c",
+	} {
+		v, err := parseArg(text)
+		if got := fmt.Sprintf("%T %v", v, v); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", text, got, err, want)
+		}
+	}
+	for _, bad := range []string{"int:1.5", "float:x", "bool:perhaps", "decimal:one", "uuid:1", "time:noon", "bytes:0"} {
+		if v, err := parseArg(bad); err == nil {
+			t.Errorf("%s: %v", bad, v)
+		}
+	}
+}
+
+func TestLooksLikeDSN(t *testing.T) {
+	for text, want := range map[string]bool{
+		"picodata://h": true, "POSTGRES://h": true, "postgresql://u@h/": true, "host=h user=u": true, " user = u": true,
+		"SELECT 1": false, "INSERT INTO t VALUES ($1)": false, "select a=1": false, "DELETE FROM t WHERE id=$1": false, "": false, "http://h": false,
+	} {
+		if looksLikeDSN(text) != want {
+			t.Errorf("%q: %v", text, !want)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -15,12 +16,13 @@ import (
 )
 
 // newSim is pico sim.
-func newSim() *cobra.Command {
+func (t *tool) newSim() *cobra.Command {
 	var (
 		config picotest.Config
 		tiers  []string
 		tls    string
 		trace  bool
+		file   string
 	)
 	cmd := &cobra.Command{
 		Use:   "sim",
@@ -30,31 +32,38 @@ first line of standard output: psql, pgx, lib/pq, picopyn and every other client
 
 Commands are read from standard input, one a line:
 
-  nodes                       who there is, and what they did
-  stop|kill|start NODE        as an operator, as kill -9, again
-  freeze|thaw NODE            as SIGSTOP and SIGCONT
-  switch REPLICASET NODE      make a node the leader
-  delay NODE DURATION         wait before each answer; 0 ends it
-  refuse|accept NODE          refuse new connections, accept them again`,
+` + verbHelp() + `
+With --scenario they come from a file, each at its time, together with the cluster itself:
+nodes, versions, users and statements to begin with. Flags that are given count more than the
+file.`,
 		Example: `  pico sim
   psql "$(head -1 <(pico sim))"
-  pico sim --tier default:2:2 --tier cold:1:1 --server-version 25.6`,
-		Args: cobra.NoArgs,
+  pico sim --tier default:2:2 --tier cold:1:1 --server-version 25.6
+  pico sim --scenario outage.yaml --port 5400 &
+  pico bench 'picodata://app:Passw0rd@127.0.0.1:5400/' --duration 30s --html outage.html`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &usageError{fmt.Errorf("%d arguments, and none is known", len(args))}
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var err error
-			if config.Tiers, err = parseTiers(tiers); err != nil {
+			s := new(scenario)
+			if file != "" {
+				var err error
+				if s, err = readScenario(file); err != nil {
+					return err
+				}
+			}
+			flags := cmd.Flags()
+			if err := overlay(&s.config, config, tiers, tls, flags.Changed); err != nil {
 				return err
 			}
-			modes := map[string]picotest.TLSMode{"off": picotest.TLSOff, "on": picotest.TLSOn, "mutual": picotest.TLSMutual}
-			mode, known := modes[tls]
-			if !known {
-				return fmt.Errorf("--tls %q: want off, on or mutual", tls)
-			}
-			config.TLS = mode
 			if trace {
-				config.Trace = cmd.ErrOrStderr()
+				s.config.Trace = cmd.ErrOrStderr()
 			}
-			return sim(cmd.Context(), config, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			s.config.Clock = t.simClock
+			return sim(cmd.Context(), s, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f := cmd.Flags()
@@ -65,7 +74,50 @@ Commands are read from standard input, one a line:
 	f.Float64Var(&config.Scale, "scale", 1, "factor for the server's own times, such as the 30 s until a killed node counts as Offline")
 	f.IntVar(&config.BasePort, "port", 0, "port of the first node, the next ones follow (default any free ports)")
 	f.BoolVar(&trace, "trace", false, "print every frame to standard error")
+	f.StringVar(&file, "scenario", "", "a YAML or JSON file with the cluster and what happens to it")
+	complete(cmd, "server-version", "25.2", "25.5", "25.6", "26.1", "26.2")
+	complete(cmd, "tls", "off", "on", "mutual")
 	return cmd
+}
+
+// complete gives a flag's values to the shell's completion.
+func complete(cmd *cobra.Command, flag string, values ...string) {
+	// It fails only for a flag that isn't there, which the test of all completions would show.
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// tlsModes are the words for picotest's modes.
+var tlsModes = map[string]picotest.TLSMode{"": picotest.TLSOff, "off": picotest.TLSOff, "on": picotest.TLSOn, "mutual": picotest.TLSMutual}
+
+// overlay puts the flags that were given over a scenario's cluster; their defaults count where it says nothing.
+func overlay(c *picotest.Config, flags picotest.Config, tiers []string, tls string, given func(string) bool) error {
+	if given("server-version") || c.Version == "" {
+		c.Version = flags.Version
+	}
+	if given("admin-password") || c.AdminPassword == "" {
+		c.AdminPassword = flags.AdminPassword
+	}
+	if given("scale") || c.Scale == 0 {
+		c.Scale = flags.Scale
+	}
+	if given("port") || c.BasePort == 0 {
+		c.BasePort = flags.BasePort
+	}
+	if given("tls") {
+		mode, known := tlsModes[tls]
+		if !known {
+			return &usageError{fmt.Errorf("--tls %q: want off, on or mutual", tls)}
+		}
+		c.TLS = mode
+	}
+	if given("tier") {
+		list, err := parseTiers(tiers)
+		if err != nil {
+			return &usageError{err}
+		}
+		c.Tiers = list
+	}
+	return nil
 }
 
 // parseTiers reads NAME:REPLICASETS:FACTOR[:BUCKETS].
@@ -97,18 +149,25 @@ func parseTiers(texts []string) ([]picotest.Tier, error) {
 	return list, nil
 }
 
-// sim starts a cluster, says where it is and serves until ctx is done.
-func sim(ctx context.Context, config picotest.Config, in io.Reader, out, diag io.Writer) error {
-	c, err := picotest.New(config)
+// sim starts a cluster, says where it is and serves until ctx is done or the scenario ends it.
+func sim(ctx context.Context, s *scenario, in io.Reader, out, diag io.Writer) error {
+	c, err := picotest.New(s.config)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
+	if err := s.prepare(c); err != nil {
+		return err
+	}
 	if _, err := fmt.Fprintln(out, c.DSN()); err != nil {
 		return err
 	}
 	fmt.Fprintf(diag, "admin: %s\n", c.AdminDSN())
 	showNodes(diag, c)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	steps := s.play(c.Clock())
+	defer steps.stop()
 	fmt.Fprintln(diag, "Serving until interrupted; commands are read from standard input (pico sim --help).")
 	commands := make(chan string)
 	// The reader can't be woken from a read of standard input; it ends with the process.
@@ -123,13 +182,27 @@ func sim(ctx context.Context, config picotest.Config, in io.Reader, out, diag io
 		}
 	}()
 	for {
+		var err error
 		select {
 		case <-ctx.Done():
 			return nil
 		case line := <-commands:
-			if err := command(c, strings.Fields(line), diag); err != nil {
+			if err = command(c, line, diag); err != nil && !errors.Is(err, errEnd) {
 				fmt.Fprintln(diag, err)
+				err = nil
 			}
+		case step := <-steps.due:
+			fmt.Fprintf(diag, "%8.3f s  %s\n", step.At.Seconds(), step.Do)
+			if err = command(c, step.Do, diag); err != nil && !errors.Is(err, errEnd) {
+				err = fmt.Errorf("the scenario's step at %v: %w", step.At.Duration, err)
+			}
+			steps.next()
+		}
+		switch {
+		case errors.Is(err, errEnd):
+			return nil
+		case err != nil:
+			return err
 		}
 	}
 }

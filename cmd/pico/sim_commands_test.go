@@ -13,7 +13,7 @@ func TestCommands(t *testing.T) {
 	c := picotest.Start(t, picotest.Config{SwitchWindow: -1, StartWindow: -1})
 	do := func(line string) {
 		t.Helper()
-		if err := command(c, strings.Fields(line), io.Discard); err != nil {
+		if err := command(c, line, io.Discard); err != nil {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
@@ -54,7 +54,7 @@ func TestCommands(t *testing.T) {
 		"switch default_1 i3": "has no node i3",
 		"delay i1 soon":       "invalid duration",
 	} {
-		if err := command(c, strings.Fields(line), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+		if err := command(c, line, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", line, err, want)
 		}
 	}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/picodata/go-picodata"
+	"github.com/picodata/go-picodata/metadata"
+	"github.com/picodata/go-picodata/options"
+)
+
+// severity is how bad a finding is.
+type severity int
+
+const (
+	sevOK severity = iota
+	sevNote
+	sevWarning
+	sevFault
+)
+
+var severityNames = [...]string{"ok", "note", "warning", "fault"}
+
+func (s severity) String() string { return severityNames[s] }
+
+// MarshalText is String for JSON.
+func (s severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// finding is one answer of pico check.
+type finding struct {
+	Severity severity `json:"severity"`
+	Check    string   `json:"check"`
+	Where    string   `json:"where,omitempty"`
+	What     string   `json:"what"`
+	Do       string   `json:"do,omitempty"`
+}
+
+// diagnosis is what pico check prints.
+type diagnosis struct {
+	Verdict  severity  `json:"verdict"` // the worst finding's
+	DSN      string    `json:"dsn"`     // without secrets
+	Findings []finding `json:"findings"`
+}
+
+// doctor gathers findings.
+type doctor struct {
+	t      *tool
+	cfg    *options.Config
+	topo   *metadata.Topology
+	views  []metadata.NodeView
+	probes []*probe
+	found  []finding
+	now    func() time.Time
+	limit  time.Duration // of one address
+}
+
+func (d *doctor) say(s severity, check, where, what, do string) {
+	d.found = append(d.found, finding{s, check, where, what, do})
+}
+
+func (d *doctor) sayf(s severity, check, where, do, format string, args ...any) {
+	d.say(s, check, where, fmt.Sprintf(format, args...), do)
+}
+
+// quiet says that a check is over: ok, if it found nothing since began.
+func (d *doctor) quiet(began int, check, what string) {
+	if len(d.found) == began {
+		d.say(sevOK, check, "", what, "")
+	}
+}
+
+// newCheck is pico check.
+func (t *tool) newCheck() *cobra.Command {
+	var (
+		g     target
+		json  bool
+		probe time.Duration
+	)
+	cmd := &cobra.Command{
+		Use:   "check [DSN]",
+		Short: "Find out what is wrong with a cluster, a DSN or a user's rights, and what to do",
+		Long: `Find out what is wrong with a cluster, a DSN or a user's rights, and what to do.
+
+Every address that the DSN names or an instance advertises is dialled and logged in to, its
+certificate is read, its version, identity and clock are asked for; then rights, settings,
+roles and replicas are compared with what the DSN asks for. Nothing is written.
+
+Exit codes: 0 nothing to do; 1 the cluster can't be asked at all; 2 wrong usage or a wrong
+DSN; 3 warnings; 4 faults.`,
+		Example: `  pico check 'picodata://app@node-a,node-b/?sslmode=verify-full&sslrootcert=ca.crt'
+  pico check --json | jq -r '.findings[] | select(.severity != "ok") | .do'`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := t.chooseOnly(&g, args)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), g.wait)
+			defer cancel()
+			d := &doctor{t: t, cfg: cfg, now: time.Now, limit: probe}
+			if err := d.examine(ctx); err != nil {
+				return err
+			}
+			return d.report(cmd.OutOrStdout(), json)
+		},
+	}
+	g.flags(cmd, 30*time.Second, "how long all of it may take")
+	f := cmd.Flags()
+	f.BoolVar(&json, "json", false, "print the findings as JSON")
+	f.DurationVar(&probe, "probe-timeout", 3*time.Second, "how long to wait for one address")
+	return cmd
+}
+
+// examine runs every check. An error is what makes all of them impossible.
+func (d *doctor) examine(ctx context.Context) error {
+	if err := d.cfg.Normalize(); err != nil {
+		return err
+	}
+	// The driver's view first: if the login is refused, no other instance is troubled with it.
+	c, failed := d.t.connect(ctx, d.cfg)
+	var auth *picodata.AuthError
+	switch {
+	case errors.As(failed, &auth):
+		d.say(sevFault, "login", auth.Address, brief(failed.Error()), advice(failed))
+		return nil
+	case failed != nil:
+		if ctx.Err() != nil && len(d.cfg.Hosts) == 0 {
+			return failed
+		}
+		d.say(sevFault, "cluster", "", brief(failed.Error()), advice(failed))
+	default:
+		defer func() { _ = c.Close() }() // it only reads; a failed close loses nothing
+		d.topo = c.Topology()
+		d.views = metadata.Select(d.cfg, d.topo)
+		d.sayf(sevOK, "cluster", "", "", "%d instances in %d replicasets of %d tiers, told by %s", len(d.views), len(d.topo.Replicasets), len(d.topo.Tiers), d.topo.ReadFrom)
+	}
+	d.probeAll(ctx)
+	d.reachability()
+	d.certificates()
+	d.clocks()
+	if d.topo != nil {
+		d.versions()
+		d.rights(ctx, c)
+		d.nodeSet()
+		d.replicas()
+		d.hosts(c.Stats().Topology)
+	}
+	d.settings()
+	return nil
+}
+
+// worst is the verdict.
+func (d *doctor) worst() severity {
+	w := sevOK
+	for _, f := range d.found {
+		w = max(w, f.Severity)
+	}
+	return w
+}
+
+// report prints the findings and turns the worst into an exit code.
+func (d *doctor) report(out io.Writer, json bool) error {
+	v := d.worst()
+	text := d.text()
+	if json {
+		var err error
+		if text, err = asJSON(diagnosis{v, d.cfg.RedactedDSN(), d.found}); err != nil {
+			return err
+		}
+	}
+	if _, err := io.WriteString(out, text); err != nil {
+		return err
+	}
+	switch v {
+	case sevFault:
+		return verdict(exitFaults)
+	case sevWarning:
+		return verdict(exitWarnings)
+	}
+	return nil
+}
+
+// text is a line for each finding, and one for what to do.
+func (d *doctor) text() string {
+	var b strings.Builder
+	count := map[severity]int{}
+	for _, f := range d.found {
+		count[f.Severity]++
+		label := f.Severity.String()
+		if f.Severity >= sevWarning {
+			label = strings.ToUpper(label)
+		}
+		fmt.Fprintf(&b, "%-8s %-13s ", label, f.Check)
+		if f.Where != "" {
+			b.WriteString(f.Where + ": ")
+		}
+		b.WriteString(f.What + "\n")
+		if f.Do != "" {
+			fmt.Fprintf(&b, "%22s → %s\n", "", f.Do)
+		}
+	}
+	fmt.Fprintf(&b, "\n%d faults, %d warnings, %d notes\n", count[sevFault], count[sevWarning], count[sevNote])
+	return b.String()
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/picodata/go-picodata"
+	"github.com/picodata/go-picodata/options"
+)
+
+// dsnVariable is the environment variable that names the cluster.
+const dsnVariable = "PICODATA_DSN"
+
+// target are the flags that every command has that talks to a cluster.
+type target struct {
+	dsn  string
+	wait time.Duration
+}
+
+func (g *target) flags(cmd *cobra.Command, wait time.Duration, of string) {
+	f := cmd.Flags()
+	f.StringVar(&g.dsn, "dsn", "", "the cluster, if no argument names it; default $"+dsnVariable)
+	f.DurationVar(&g.wait, "timeout", wait, of)
+}
+
+// keyword is how a DSN of key=value words begins. No statement does.
+var keyword = regexp.MustCompile(`^\s*[a-z_]+\s*=`)
+
+// looksLikeDSN tells a DSN from a statement.
+func looksLikeDSN(text string) bool {
+	for _, scheme := range []string{"picodata://", "postgres://", "postgresql://"} {
+		if len(text) >= len(scheme) && strings.EqualFold(text[:len(scheme)], scheme) {
+			return true
+		}
+	}
+	return keyword.MatchString(text)
+}
+
+// choose finds the cluster and returns the arguments that are left. Exactly one of the argument, the flag and
+// the environment names it, in this order.
+func (t *tool) choose(g *target, args []string) (*options.Config, []string, error) {
+	dsn := t.env(dsnVariable)
+	switch {
+	case len(args) > 0 && looksLikeDSN(args[0]):
+		if g.dsn != "" {
+			return nil, nil, &usageError{errors.New("the cluster is given twice, by an argument and by --dsn")}
+		}
+		dsn, args = args[0], args[1:]
+	case g.dsn != "":
+		dsn = g.dsn
+	}
+	if dsn == "" {
+		return nil, nil, &usageError{errors.New("no cluster: give a DSN such as picodata://app@host:4327/, or --dsn, or set " + dsnVariable)}
+	}
+	cfg, err := options.ParseDSNWithEnv(dsn, t.lookup)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := cfg.Apply(t.options...); err != nil {
+		return nil, nil, err
+	}
+	return cfg, args, nil
+}
+
+// chooseOnly is choose for commands without other arguments.
+func (t *tool) chooseOnly(g *target, args []string) (*options.Config, error) {
+	cfg, rest, err := t.choose(g, args)
+	if err == nil && len(rest) > 0 {
+		// The text isn't repeated: it may be a DSN with a password and a fault in it.
+		err = &usageError{errors.New("an argument that is no DSN: a DSN begins with picodata:// or is made of key=value words")}
+	}
+	return cfg, err
+}
+
+func (t *tool) lookup(name string) (string, bool) {
+	v := t.env(name)
+	return v, v != ""
+}
+
+// client is a cluster that is connected to.
+type client struct {
+	*picodata.Connector
+	db  *sql.DB
+	log *eventLog
+}
+
+// connect opens a client and waits until the cluster is known.
+func (t *tool) connect(ctx context.Context, cfg *options.Config, opts ...options.Option) (*client, error) {
+	c, err := t.open(cfg, opts...)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.db.PingContext(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// open is connect without any I/O.
+func (t *tool) open(cfg *options.Config, opts ...options.Option) (*client, error) {
+	log := newEventLog(t.logger)
+	opts = append([]options.Option{options.WithLogger(log.logger())}, opts...)
+	c, err := picodata.NewConnector(cfg, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return &client{Connector: c, db: sql.OpenDB(c), log: log}, nil
+}
+
+// Close closes the pool and with it the connector.
+func (c *client) Close() error { return c.db.Close() }
+
+// direct is a configuration that reaches one address and nothing else, past topology, roles and tiers.
+func direct(cfg *options.Config, host options.Host) *options.Config {
+	d := cfg.Clone()
+	d.Hosts = []options.Host{host}
+	d.Mode, d.Topology, d.Routing = options.Bootstrap, false, options.RoutingOff
+	d.InstanceRole, d.RoleDerived = options.RoleAny, false
+	d.AllowedTiers, d.ForbiddenTiers, d.AddressMap, d.AllowedNetworks = nil, nil, nil, nil
+	d.NoShard = options.NoShard{Behavior: options.NoShardBalance}
+	d.NodeWeights, d.NodeMaxConns, d.NodePriorities, d.PreferZones = nil, nil, nil, nil
+	d.ReadPreference, d.Forward, d.ServerOptions = options.ReadPreferenceUnset, options.ForwardUnset, nil
+	d.MinIdleConnsPerInstance, d.EjectionFailureThreshold, d.MaxRetries = 0, 0, 0
+	d.Mirror, d.MirrorMap = "", nil
+	return d
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// barWidth is the length of the bar in characters.
+const barWidth = 24
+
+// showProgress draws a bar on a terminal, and nothing elsewhere, until the function that it returns is called.
+func (b *bench) showProgress(rec *recorder) (stop func()) {
+	width, terminal := b.t.terminal(b.diag)
+	if !terminal {
+		return func() {}
+	}
+	var wait sync.WaitGroup
+	end := make(chan struct{})
+	wait.Go(func() {
+		ticker := time.NewTicker(200 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			fmt.Fprint(b.diag, "\r", cut(b.bar(rec, time.Now()), width-1), "\x1b[K")
+			select {
+			case <-end:
+				fmt.Fprint(b.diag, "\r\x1b[K")
+				return
+			case <-ticker.C:
+			}
+		}
+	})
+	return func() {
+		close(end)
+		wait.Wait()
+	}
+}
+
+// bar is one line of progress.
+func (b *bench) bar(rec *recorder, now time.Time) string {
+	done, failed, p99 := rec.progress()
+	since := now.Sub(rec.began)
+	share := 0.0
+	if b.load.duration > 0 {
+		share = float64(since) / float64(b.load.duration)
+	}
+	if b.load.count > 0 {
+		share = max(share, float64(done+uint64(failed))/float64(b.load.count))
+	}
+	share = min(max(share, 0), 1)
+	full := int(share * barWidth)
+	line := fmt.Sprintf("[%s%s] %3.0f%%  %d statements", strings.Repeat("█", full), strings.Repeat("·", barWidth-full), share*100, done)
+	if since > 0 {
+		line += fmt.Sprintf("  %.0f/s", float64(done)/since.Seconds())
+	}
+	return line + fmt.Sprintf("  p99 %s  %d errors", short(p99), failed)
+}
+
+// short is a duration with three digits that matter.
+func short(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return "–"
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.0f µs", float64(d)/1e3)
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.2f ms", float64(d)/1e6)
+	case d < time.Second:
+		return fmt.Sprintf("%.0f ms", float64(d)/1e6)
+	}
+	return fmt.Sprintf("%.2f s", d.Seconds())
+}
