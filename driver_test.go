@@ -12,8 +12,10 @@ import (
 // opener is a wrapper's connector that knows a driver.Driver and a DSN only.
 type opener struct{ d driver.Driver }
 
-func (o opener) Connect(context.Context) (driver.Conn, error) { return o.d.Open("what a wrapper passes") }
-func (o opener) Driver() driver.Driver                        { return o.d }
+func (o opener) Connect(context.Context) (driver.Conn, error) {
+	return o.d.Open("what a wrapper passes")
+}
+func (o opener) Driver() driver.Driver { return o.d }
 
 func TestTheDriverOfAConnectorLeadsToIt(t *testing.T) {
 	c, _, conn := startDB(t, picotest.Config{})
