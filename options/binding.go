@@ -71,6 +71,7 @@ func bindSeconds(field func(*Config) *time.Duration, low, high time.Duration, or
 	b := bindDuration(field, low, high, orZero)
 	set := b.set
 	b.kind = "duration or whole seconds"
+	b.fault = nil
 	b.set = func(c *Config, text string) bool {
 		const most = int(math.MaxInt64 / time.Second)
 		if n, err := parseDecimal(text, -most, most); err == nil {

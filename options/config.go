@@ -306,7 +306,8 @@ type Config struct {
 	// Duration: 10ms to 24h. Default: 1s. Server: any. Cost: a long one leaves a node idle after it has
 	// recovered.
 	EjectionDuration time.Duration
-	// EjectionMaxDuration is the key instance_ejection_max_duration. Where the growth of ejections ends.
+	// EjectionMaxDuration is the key instance_ejection_max_duration. Where the growth of ejections ends. If it
+	// isn't given, a longer instance_ejection_duration raises it.
 	//
 	// Duration: 10ms to 24h. Default: 5s. Server: any. Cost: as instance_ejection_duration.
 	EjectionMaxDuration time.Duration

@@ -8,6 +8,9 @@ const DefaultPort = 4327
 // DefaultWeight is the weight of a node that no rule of node_weights selects.
 const DefaultWeight = 10
 
+// defaultMaxEjection is the default of EjectionMaxDuration.
+const defaultMaxEjection = 5 * time.Second
+
 // New returns a Config with every default filled in. It has no host, user or password yet.
 func New() *Config {
 	return &Config{
@@ -31,7 +34,7 @@ func New() *Config {
 		EjectionFailureThreshold: 3,
 		EjectionFailureWindow:    10 * time.Second,
 		EjectionDuration:         time.Second,
-		EjectionMaxDuration:      5 * time.Second,
+		EjectionMaxDuration:      defaultMaxEjection,
 
 		SSLSNI:                true,
 		SSLMinProtocolVersion: "TLSv1.2",

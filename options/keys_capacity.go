@@ -70,7 +70,7 @@ func capacityKeys() []key {
 			binding: bindDuration(func(c *Config) *time.Duration { return &c.EjectionDuration }, 10*time.Millisecond, 24*time.Hour, false)},
 		{Key: Key{Name: "instance_ejection_max_duration", Go: "EjectionMaxDuration", Group: groupHealth,
 			Cost: "as instance_ejection_duration",
-			Doc:  "Where the growth of ejections ends."},
+			Doc:  "Where the growth of ejections ends. If it isn't given, a longer instance_ejection_duration raises it."},
 			binding: bindDuration(func(c *Config) *time.Duration { return &c.EjectionMaxDuration }, 10*time.Millisecond, 24*time.Hour, false)},
 	}
 }

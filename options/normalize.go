@@ -7,7 +7,8 @@ import (
 
 // Normalize fills in what follows from the settings: read_preference and forward are taken out of
 // ServerOptions into their fields, repeated server options keep their last value, as on the server, and
-// InstanceRole is derived from ReadPreference and Forward unless it was given. It fails where these
+// InstanceRole is derived from ReadPreference and Forward unless it was given, and the default of
+// EjectionMaxDuration rises to EjectionDuration. It fails where these
 // settings contradict each other. Calling it again changes nothing.
 //
 // A role counts as given if it comes from a DSN, from WithInstanceRole, or if a program assigned another
@@ -15,6 +16,10 @@ import (
 func (c *Config) Normalize() error {
 	if err := c.liftServerOptions(); err != nil {
 		return err
+	}
+	// A default must not contradict what was given.
+	if !c.origin.maxEjection && c.EjectionMaxDuration == defaultMaxEjection {
+		c.EjectionMaxDuration = max(c.EjectionMaxDuration, c.EjectionDuration)
 	}
 	return c.deriveRole()
 }

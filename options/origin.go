@@ -9,6 +9,7 @@ type origin struct {
 	readPreference place[ReadPreference]
 	forward        place[Forward]
 	optionsAt      string // where ServerOptions were given
+	maxEjection    bool   // instance_ejection_max_duration was given, even if as its default
 }
 
 // place is where a value was given. It holds for that value only: a program may have assigned

@@ -157,6 +157,8 @@ func (a *assembly) param(p param) error {
 		c.origin.forward = place[Forward]{c.Forward, at(p.pos)}
 	case "options":
 		c.origin.optionsAt = "options=, " + at(p.pos)
+	case "instance_ejection_max_duration":
+		c.origin.maxEjection = true
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ var russianKeys = map[string]russianText{
 		cost: "при низком пороге узел исключается из-за короткой помехи"},
 	"instance_ejection_failure_window": {sum: 0x644d04a0, doc: "Неудачи, между которыми прошло больше этого, не складываются."},
 	"instance_ejection_duration":       {sum: 0xbb91ba59, doc: "Сколько, с разбросом, длится первое исключение; каждое следующее вдвое дольше. Потом решают пробы, по одной за раз.", cost: "при долгом сроке узел простаивает, уже придя в себя"},
-	"instance_ejection_max_duration":   {sum: 0x5c94e421, doc: "Где кончается рост срока исключения.", cost: "как у instance_ejection_duration"},
+	"instance_ejection_max_duration":   {sum: 0x76c64516, doc: "Где кончается рост срока исключения. Если не задан, его поднимает более долгий instance_ejection_duration.", cost: "как у instance_ejection_duration"},
 
 	"routing": {sum: 0x6b6b43c3, doc: "Какие запросы идут прямо на лидера — владельца своего бакета: параметризованные INSERT одной строки (insert), также SELECT, UPDATE и DELETE, где WHERE даёт весь ключ шардирования (keys), никакие (off). Неверная догадка стоит перехода внутри кластера, но не результата.",
 		cost: "на каждый запрос — взгляд в два небольших кэша; keys читает ещё и условие WHERE"},

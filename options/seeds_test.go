@@ -194,7 +194,7 @@ var badDSNs = []struct{ dsn, key, reason string }{
 	// Settings against each other.
 	{"picodata://h/?max_conns_per_instance=2&min_idle_conns_per_instance=3", "min_idle_conns_per_instance", "max_conns_per_instance=2"},
 	{"picodata://h/?max_conns=2&min_idle_conns_per_instance=3", "min_idle_conns_per_instance", "max_conns=2"},
-	{"picodata://h/?instance_ejection_duration=1m", "instance_ejection_max_duration", "instance_ejection_duration=1m"},
+	{"picodata://h/?instance_ejection_duration=1m&instance_ejection_max_duration=5s", "instance_ejection_max_duration", "instance_ejection_duration=1m"},
 	// TLS.
 	{"picodata://h/?sslmode=on", "sslmode", "prefer, disable, allow, require, verify-ca or verify-full"},
 	{"picodata://h/?sslcert=c", "sslcert", "go together"},

@@ -92,3 +92,36 @@ func TestValidateShowsNoSecret(t *testing.T) {
 		}
 	}
 }
+
+// A default must not contradict what was given; what was given must not contradict itself.
+func TestALongEjectionRaisesTheDefaultOfItsLimit(t *testing.T) {
+	for _, tc := range []struct {
+		query string
+		opts  []Option
+		want  time.Duration // 0: an error
+	}{
+		{"", nil, 5 * time.Second},
+		{"instance_ejection_duration=10s", nil, 10 * time.Second},
+		{"instance_ejection_duration=10s&instance_ejection_max_duration=5s", nil, 0},
+		{"instance_ejection_max_duration=5s&instance_ejection_duration=10s", nil, 0},
+		{"instance_ejection_duration=10s&instance_ejection_max_duration=1m", nil, time.Minute},
+		{"", []Option{WithEjectionDuration(time.Minute)}, time.Minute},
+		{"", []Option{WithEjectionDuration(time.Minute), WithEjectionMaxDuration(5 * time.Second)}, 0},
+	} {
+		c, err := ParseDSN("picodata://u@h/?" + tc.query)
+		if err == nil {
+			if err = c.Apply(tc.opts...); err == nil {
+				err = c.Validate()
+			}
+		}
+		if tc.want == 0 {
+			if err == nil || !strings.Contains(err.Error(), "instance_ejection_max_duration") {
+				t.Errorf("%s: %v, want an error", tc.query, err)
+			}
+			continue
+		}
+		if err != nil || c.EjectionMaxDuration != tc.want {
+			t.Errorf("%s: %v, %v, want %v", tc.query, c, err, tc.want)
+		}
+	}
+}

@@ -177,7 +177,7 @@ func WithEjectionDuration(v time.Duration) Option {
 
 // WithEjectionMaxDuration sets the length at which the growth of ejections ends.
 func WithEjectionMaxDuration(v time.Duration) Option {
-	return func(c *Config) error { c.EjectionMaxDuration = v; return nil }
+	return func(c *Config) error { c.EjectionMaxDuration, c.origin.maxEjection = v, true; return nil }
 }
 
 // WithSSLMode sets the sslmode of every node.
