@@ -17,6 +17,10 @@ const (
 // warmRetry is how long a failed dial delays the next one that keeps the minimum of idle connections.
 const warmRetry = time.Second
 
+// spareDials bounds the dials under way at which another one that nobody waits for is put off: a pool of a
+// thousand nodes doesn't open a thousand connections in one moment.
+const spareDials = 32
+
 // dialOp is one dial under way.
 type dialOp struct {
 	node  *node
@@ -65,8 +69,16 @@ func (g *Gate) startDials(n *node) {
 			g.startable = append(g.startable, n)
 			break
 		}
+		if n.assigned.len <= n.active && g.dials >= spareDials {
+			if !n.later {
+				n.later = true
+				g.later = append(g.later, n)
+			}
+			break
+		}
 		op := &dialOp{node: n}
 		n.active++
+		g.dials++
 		g.fast++
 		op.timer = g.clock.AfterFunc(staggerDelay, func() { g.dialSlow(op) })
 		spec := n.spec
@@ -77,11 +89,18 @@ func (g *Gate) startDials(n *node) {
 	}
 }
 
-// startNext starts dials that had to wait for a login to succeed.
+// startNext starts dials that had to wait: for a login to succeed, or for others that nobody waits for.
 func (g *Gate) startNext() {
 	for len(g.startable) > 0 && (g.login.proven || g.fast == 0) {
 		n := g.startable[0]
 		g.startable = g.startable[1:]
+		g.startDials(n)
+		g.refresh(n)
+	}
+	for len(g.later) > 0 && g.dials < spareDials && (g.login.proven || g.fast == 0) {
+		n := g.later[0]
+		g.later = g.later[1:]
+		n.later = false
 		g.startDials(n)
 		g.refresh(n)
 	}
@@ -117,6 +136,7 @@ func (g *Gate) dial(op *dialOp, spec NodeSpec) {
 	op.timer.Stop()
 	wasStalled := n.stalled()
 	n.active--
+	g.dials--
 	n.dialing--
 	n.fed = max(n.fed-1, 0)
 	if op.slow {

@@ -168,8 +168,10 @@ type Gate struct {
 	cold       []*node // their minimum of idle connections is to be seen to
 	overflowAt int64   // the last lease of a node of weight 0
 	retireAt   int64   // before it, no further connection ends for its age
-	fast       int     // dials under way that aren't slow
-	startable  []*node
+	dials      int     // under way
+	fast       int     // those of them that aren't slow
+	startable  []*node // with dials that wait for a login to succeed
+	later      []*node // with dials that nobody waits for
 	login      login
 	closed     bool
 	tasks      int // goroutines of the gate

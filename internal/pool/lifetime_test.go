@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -179,6 +180,53 @@ func TestMinIdle(t *testing.T) {
 		time.Sleep(time.Minute)
 		if n := f.node("C").get(openOf); n != 3 {
 			t.Errorf("C has %d connections after it came back, want 3", n)
+		}
+		mustHold(t, g)
+		quiesce(t, g, f)
+	})
+}
+
+// Many nodes are warmed up by so many dials at a time, and a caller doesn't wait for them.
+func TestMinIdleOfManyNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newNet()
+		f.delay = 10 * time.Millisecond
+		o := options.New()
+		o.MinIdleConnsPerInstance = 2
+		var specs []NodeSpec
+		for i := range 200 {
+			specs = append(specs, spec(fmt.Sprintf("n%d", i), 10, 0))
+		}
+		last := spec("last", 10, 0)
+		most := 0
+		active := func() (n int) {
+			for _, node := range f.nodes {
+				n += node.active
+			}
+			return n
+		}
+		g := New(Config{Options: o, Classify: classify, Dial: func(ctx context.Context, n NodeSpec) (Conn, error) {
+			f.mu.Lock()
+			most = max(most, active()+1)
+			f.mu.Unlock()
+			return f.dial(ctx, n)
+		}})
+		g.Apply(append(specs, last))
+		time.Sleep(25 * time.Millisecond)
+		begun := time.Now()
+		l := mustLease(t, g, Request{Node: "last", Strict: true})
+		if d := time.Since(begun); d > 10*time.Millisecond {
+			t.Errorf("a caller waited %v", d)
+		}
+		l.Release()
+		time.Sleep(2 * time.Second)
+		f.mu.Lock()
+		if most < spareDials || most > spareDials+2 {
+			t.Errorf("%d dials at once, want %d", most, spareDials)
+		}
+		f.mu.Unlock()
+		if open := g.Stats().Total.Open; open != 402 && open != 403 {
+			t.Errorf("%d connections, want 402", open)
 		}
 		mustHold(t, g)
 		quiesce(t, g, f)

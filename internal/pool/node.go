@@ -30,6 +30,7 @@ type node struct {
 	slow     int // those of them that have taken long
 	closing  int
 	cold     bool  // in Gate.cold
+	later    bool  // in Gate.later
 	renewals int   // connections that ended for age and want a successor
 	assigned queue // waiters with a dial of this node
 

@@ -3,6 +3,7 @@ package pool
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -214,4 +215,93 @@ func TestNoNode(t *testing.T) {
 		mustHold(t, g)
 		quiesce(t, g, f)
 	})
+}
+
+// Whoever gives up and whatever is released: connections go to the waiters in the order in which these came.
+func TestOrderOfArrival(t *testing.T) {
+	rounds := 30
+	if testing.Short() {
+		rounds = 8
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	for round := range rounds {
+		synctest.Test(t, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed, uint64(round)))
+			f := newNet("A", "B")
+			o := options.New()
+			o.AcquireTimeout = 0
+			g := testGate(t, f, o, spec("A", 10, 2), spec("B", 5, 1))
+			var mu sync.Mutex
+			var held []Lease
+			var waiting []int // still asking, in order
+			gone := map[int]bool{}
+			cancels := map[int]context.CancelFunc{}
+			next := 0
+			arrive := func() {
+				id := next
+				next++
+				ctx, cancel := context.WithCancel(context.Background())
+				cancels[id] = cancel
+				waiting = append(waiting, id)
+				go func() {
+					l, err := g.Lease(ctx, Request{})
+					mu.Lock()
+					defer mu.Unlock()
+					if err != nil {
+						if !gone[id] {
+							t.Errorf("caller %d: %v", id, err)
+						}
+						return
+					}
+					held = append(held, l)
+					if len(waiting) == 0 || waiting[0] != id {
+						t.Errorf("caller %d was served before %v", id, waiting)
+						return
+					}
+					waiting = waiting[1:]
+				}()
+			}
+			for range 200 {
+				mu.Lock()
+				switch k := rnd.IntN(5); {
+				case k < 2:
+					arrive()
+				case k == 2 && len(waiting) > 0:
+					i := rnd.IntN(len(waiting))
+					id := waiting[i]
+					waiting = append(waiting[:i:i], waiting[i+1:]...)
+					gone[id] = true
+					cancels[id]()
+				case len(held) > 0:
+					i := rnd.IntN(len(held))
+					l := held[i]
+					held = append(held[:i:i], held[i+1:]...)
+					if rnd.IntN(4) == 0 {
+						l.Discard(Given)
+					} else {
+						l.Release()
+					}
+				}
+				mu.Unlock()
+				synctest.Wait()
+				mustHold(t, g)
+			}
+			for len(held)+len(waiting) > 0 {
+				mu.Lock()
+				list := held
+				held = nil
+				mu.Unlock()
+				releaseAll(list[:min(1, len(list))])
+				mu.Lock()
+				held = append(held, list[min(1, len(list)):]...)
+				mu.Unlock()
+				synctest.Wait()
+			}
+			for _, cancel := range cancels {
+				cancel()
+			}
+			quiesce(t, g, f)
+		})
+	}
 }
