@@ -24,6 +24,10 @@ import (
 // TestMirrorHangs is MI2: a mirror that takes statements and never answers costs nobody anything; what
 // waits is bounded, and in the end every statement is accounted for.
 func TestMirrorHangs(t *testing.T) {
+	n := 1000
+	if testing.Short() {
+		n = 200
+	}
 	for name, hang := range map[string]func(*picotest.Cluster){
 		"statements": func(c *picotest.Cluster) { c.Hold(picotest.UserTables()) },
 		"logins":     func(c *picotest.Cluster) { c.HoldAt(picotest.OnLogin()) },
@@ -36,9 +40,9 @@ func TestMirrorHangs(t *testing.T) {
 			t.Run(name+" "+limit, func(t *testing.T) {
 				s := startShadowed(t, 1, options.WithMirrorQueue(1000), opt)
 				hang(s.shadow)
-				inParallel(4, 1000, func(i int) { s.selects(t.Context(), i) })
-				if n := s.cluster.Statements(picotest.SQL("select $1")); len(n) != 1000 {
-					t.Errorf("%d statements", len(n))
+				inParallel(4, n, func(i int) { s.selects(t.Context(), i) })
+				if got := len(s.cluster.Statements(picotest.SQL("select $1"))); got != n {
+					t.Errorf("%d statements", got)
 				}
 				m := s.c.Stats().Mirror
 				lines := s.c.Stats().Total.Open
@@ -51,7 +55,7 @@ func TestMirrorHangs(t *testing.T) {
 				if err := s.Close(); err != nil {
 					t.Error(err)
 				}
-				if m = s.stats(); m.Offered != 1000 || m.Dropped["closed"] == 0 {
+				if m = s.stats(); m.Offered != uint64(n) || m.Dropped["closed"] == 0 {
 					t.Errorf("%+v", m)
 				}
 				s.connections(0)
