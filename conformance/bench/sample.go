@@ -66,21 +66,24 @@ func allocations(r runner) (float64, error) {
 	return float64(after.Mallocs-before.Mallocs) / count, nil
 }
 
-const tableHead = `| server | case | driver | median µs | best µs | client's CPU µs | allocations | picodata : it, medians |
-| --- | --- | --- | --- | --- | --- | --- | --- |
+const tableHead = `| server | case | driver | median µs | best µs | client's CPU µs | allocations | picodata : it, medians | best |
+| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 `
 
 // report prints one case's rows. A server in this process spoils what the client alone took.
 func report(out io.Writer, t target, name string, runners []runner, samples [][]sample, allocs []float64) {
-	ours := median(samples[0], func(s sample) float64 { return s.ns })
+	figures := func(i int) (ns, best float64) {
+		ns = median(samples[i], func(s sample) float64 { return s.ns })
+		return ns, slices.MinFunc(samples[i], func(a, b sample) int { return cmp.Compare(a.ns, b.ns) }).ns
+	}
+	ours, oursBest := figures(0)
 	for i, r := range runners {
-		ns := median(samples[i], func(s sample) float64 { return s.ns })
-		best := slices.MinFunc(samples[i], func(a, b sample) int { return cmp.Compare(a.ns, b.ns) }).ns
+		ns, best := figures(i)
 		own := "– | –"
 		if !t.inProcess {
 			own = fmt.Sprintf("%.1f | %.0f", median(samples[i], func(s sample) float64 { return s.cpu })/1e3, allocs[i])
 		}
-		fmt.Fprintf(out, "| %s | %s | %s | %.1f | %.1f | %s | %.2f |\n", t.name, name, r.name, ns/1e3, best/1e3, own, ours/ns)
+		fmt.Fprintf(out, "| %s | %s | %s | %.1f | %.1f | %s | %.2f | %.2f |\n", t.name, name, r.name, ns/1e3, best/1e3, own, ours/ns, oursBest/best)
 	}
 }
 
