@@ -50,17 +50,23 @@ func (g *guard) take() error {
 	} else if err != nil {
 		return err
 	}
-	for {
+	return g.leftover()
+}
+
+// leftover handles what came along with the end of the last answer, or after it. All but notices is an
+// answer to nothing: it would be taken for that of the next statement.
+func (g *guard) leftover() error {
+	for g.v < g.w {
 		need, err := g.scan()
 		if err != nil {
 			return err
 		}
-		if need > 0 || g.r < g.v {
-			break
+		if g.r < g.v {
+			return errors.New("the server sent an answer to nothing")
 		}
-	}
-	if g.r < g.v {
-		return errors.New("the server sent an answer to nothing")
+		if need > 0 {
+			break // a frame whose end is still to come
+		}
 	}
 	return nil
 }

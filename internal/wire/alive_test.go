@@ -152,6 +152,38 @@ func TestAnswerToNothingOnIdleConnection(t *testing.T) {
 	until(t, "the stray answer is seen", func() bool { return !c.Alive() })
 }
 
+// More than the answer came along with it: it isn't taken for the answer to the next statement.
+func TestAnswerToNothingBehindAnAnswer(t *testing.T) {
+	login := frame('R', "\x00\x00\x00\x00") + idle
+	whole := frame('T', oneColumn) + frame('D', "\x00\x01\x00\x00\x00\x011") + frame('C', "SELECT 1\x00") + idle
+	for name, more := range map[string]string{
+		"an answer": whole, "the end of one": idle, "an error": frame('E', "SERROR\x00CXX000\x00Mno\x00\x00"), "no message": "\x00\x00\x00\x00\x00",
+	} {
+		c, err := dialConn(&chunks{left: [][]byte{[]byte(login), []byte(whole + more)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := c.Query(bg, "select 1", nil)
+		if got := all(t, rows, err); len(got) != 1 {
+			t.Fatalf("%s: %v", name, got)
+		}
+		_, err = c.Query(bg, "select 2", nil)
+		if e := wireError(t, err); e.Sent || c.Usable() {
+			t.Errorf("%s: sent %v, usable %v: %v", name, e.Sent, c.Usable(), err)
+		}
+	}
+	notice := frame('N', "SNOTICE\x00C00000\x00Mx\x00\x00")
+	c, err := dialConn(&chunks{left: [][]byte{[]byte(login), []byte(whole + notice + notice[:7])}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := c.Query(bg, "select 1", nil)
+	all(t, rows, err)
+	if err := c.begin(bg); err != nil {
+		t.Errorf("a notice and a half: %v", err)
+	}
+}
+
 // A look at a healthy connection sends nothing and costs no allocation.
 func TestLookCostsNothing(t *testing.T) {
 	s := newServer(t)

@@ -110,6 +110,11 @@ func (c *Conn) begin(ctx context.Context) error {
 		}
 		return c.unsent(ErrClosed)
 	}
+	if err := c.g.leftover(); err != nil {
+		c.active.Store(false)
+		_ = c.g.sock.Close()
+		return c.unsent(fmt.Errorf("%w: %v", ErrClosed, c.g.fail(err)))
+	}
 	c.g.startOp()
 	c.watch.arm(ctx)
 	return nil

@@ -11,10 +11,19 @@ import (
 	"time"
 )
 
-// canned is a server whose every byte is known beforehand.
+// canned is a server whose every byte is known beforehand. A Read gives one answer at most, as if the
+// server had waited for the next statement.
 type canned struct{ r *bytes.Reader }
 
-func (c canned) Read(p []byte) (int, error)       { return c.r.Read(p) }
+func (c canned) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	if end := bytes.Index(p[:n], []byte(idle)); end >= 0 && end+len(idle) < n {
+		keep := end + len(idle)
+		_, _ = c.r.Seek(int64(keep-n), io.SeekCurrent)
+		n = keep
+	}
+	return n, err
+}
 func (c canned) Write(p []byte) (int, error)      { return len(p), nil }
 func (c canned) Close() error                     { return nil }
 func (c canned) LocalAddr() net.Addr              { return &net.TCPAddr{} }
@@ -26,11 +35,26 @@ func (c canned) Buffered() int                    { return 0 }
 func (c canned) PeerClosed() bool                 { return false }
 
 // dialCanned connects to a server that sends these bytes.
-func dialCanned(answer []byte) (*Conn, error) {
-	cfg := newConfig()
-	cfg.Options.DialFunc = func(context.Context, string, string) (net.Conn, error) {
-		return canned{bytes.NewReader(answer)}, nil
+func dialCanned(answer []byte) (*Conn, error) { return dialConn(canned{bytes.NewReader(answer)}) }
+
+// chunks is a server whose bytes come in exactly these pieces.
+type chunks struct {
+	canned
+	left [][]byte
+}
+
+func (c *chunks) Read(p []byte) (int, error) {
+	if len(c.left) == 0 {
+		return 0, io.EOF
 	}
+	n := copy(p, c.left[0])
+	c.left = c.left[1:]
+	return n, nil
+}
+
+func dialConn(nc net.Conn) (*Conn, error) {
+	cfg := newConfig()
+	cfg.Options.DialFunc = func(context.Context, string, string) (net.Conn, error) { return nc, nil }
 	cfg.Options.StatementCacheThreshold = 0
 	return Dial(bg, cfg, Target{Address: "127.0.0.1:1"})
 }
