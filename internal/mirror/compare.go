@@ -88,12 +88,14 @@ func (c *Comparison) Failed(err error) {
 	}
 }
 
+// failure is the outcome of an error. What a server says as it goes away (classes 08 and 57) is about
+// the server, not about the statement.
 func failure(err error) outcome {
 	var p *pq.Error
-	if errors.As(err, &p) {
-		return outcome{complete: true, code: string(p.Code)}
+	if !errors.As(err, &p) || p.Code.Class() == "08" || p.Code.Class() == "57" {
+		return outcome{}
 	}
-	return outcome{}
+	return outcome{complete: true, code: string(p.Code)}
 }
 
 // settle notes one side's outcome; the second one to come compares. A difference is reported on a goroutine

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lib/pq"
 )
 
 // The share is exact over any number of blocks and near it in between, it is spread, and a seed repeats it.
@@ -152,4 +154,17 @@ func TestSettlesOnce(t *testing.T) {
 	none.Done(true)
 	none.Affected(1)
 	none.Failed(errRefused)
+}
+
+// Only an error about the statement is a result to compare.
+func TestFailure(t *testing.T) {
+	for code, complete := range map[pq.ErrorCode]bool{"42601": true, "XX000": true, "57P01": false, "08006": false} {
+		o := failure(fmt.Errorf("wrapped: %w", &pq.Error{Code: code}))
+		if o.complete != complete || complete && o.code != string(code) {
+			t.Errorf("%s: %v", code, o)
+		}
+	}
+	if o := failure(errRefused); o != (outcome{}) {
+		t.Errorf("%v", o)
+	}
 }
