@@ -1,0 +1,15 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/picodata/go-picodata/contrib/libraries/internal/check"
+)
+
+func TestExample(t *testing.T) {
+	check.Output(t, run, `
+59 Perm
+69 Тверь
+3
+`)
+}

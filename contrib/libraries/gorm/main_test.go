@@ -1,0 +1,17 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/picodata/go-picodata/contrib/libraries/internal/check"
+)
+
+func TestExample(t *testing.T) {
+	check.Output(t, run, `
+Tver 2 true
+Permian
+Tver
+2 left
+transaction: <nil>
+`)
+}

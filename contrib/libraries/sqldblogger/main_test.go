@@ -1,0 +1,15 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/picodata/go-picodata/contrib/libraries/internal/check"
+)
+
+func TestExample(t *testing.T) {
+	check.Output(t, run, `
+ExecContext SELECT 0
+ExecContext SELECT 1
+ExecContext SELECT 2
+`)
+}

@@ -1,0 +1,13 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/picodata/go-picodata/contrib/libraries/internal/check"
+)
+
+func TestExample(t *testing.T) {
+	check.Output(t, run, `
+10 cities; 11 Execs, 1 Query
+`)
+}

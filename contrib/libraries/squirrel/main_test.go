@@ -1,0 +1,14 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/picodata/go-picodata/contrib/libraries/internal/check"
+)
+
+func TestExample(t *testing.T) {
+	check.Output(t, run, `
+1 Permian
+2 Omsk
+`)
+}
