@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
 )
 
 // The share is exact over any number of blocks and near it in between, it is spread, and a seed repeats it.
@@ -158,7 +159,7 @@ func TestSettlesOnce(t *testing.T) {
 
 // Only an error about the statement is a result to compare.
 func TestFailure(t *testing.T) {
-	for code, complete := range map[pq.ErrorCode]bool{"42601": true, "XX000": true, "57P01": false, "08006": false} {
+	for code, complete := range map[pqerror.Code]bool{"42601": true, "XX000": true, "57P01": false, "08006": false} {
 		o := failure(fmt.Errorf("wrapped: %w", &pq.Error{Code: code}))
 		if o.complete != complete || complete && o.code != string(code) {
 			t.Errorf("%s: %v", code, o)
