@@ -82,8 +82,8 @@ func (s *session) authenticate() bool {
 	case account.Method == "ldap":
 		ok, detail = s.ldap(configured)
 	}
-	if s.c.isDone() {
-		return false
+	if s.c.isDone() || s.hungUp {
+		return false // nobody has failed: a client gave up
 	}
 	if known {
 		locked := s.c.node.logins.locked(s.user, c.number("auth_login_attempt_max", 4))
@@ -102,7 +102,11 @@ func (s *session) authenticate() bool {
 func (s *session) password() ([]byte, bool) {
 	s.c.flush()
 	var head [5]byte
-	if s.c.readStartup(head[:]) != nil || head[0] != 'p' {
+	if s.c.readStartup(head[:]) != nil {
+		s.hungUp = true
+		return nil, false
+	}
+	if head[0] != 'p' {
 		return nil, false
 	}
 	size := int(binary.BigEndian.Uint32(head[1:]))
@@ -111,6 +115,7 @@ func (s *session) password() ([]byte, bool) {
 	}
 	body := make([]byte, size-4)
 	if s.c.readStartup(body) != nil {
+		s.hungUp = true
 		return nil, false
 	}
 	s.c.frame(true, "p", body)

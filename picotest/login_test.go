@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/lib/pq"
 
 	"github.com/picodata/go-picodata/picotest"
@@ -72,6 +73,36 @@ func TestMethods(t *testing.T) {
 	k := n.Counters()
 	if k.Logins != 4 || k.LoginFailures != 5 {
 		t.Errorf("%d logins and %d failures, want 4 and 5", k.Logins, k.LoginFailures)
+	}
+}
+
+// TestAbandonedLogin: a client that leaves before it has shown a password hasn't failed, however often it does.
+func TestAbandonedLogin(t *testing.T) {
+	c := picotest.Start(t, picotest.Config{})
+	n := c.Node("i1")
+	for range 10 {
+		conn, err := net.Dial("tcp", n.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fe := pgproto3.NewFrontend(conn, conn)
+		fe.Send(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": "app"}})
+		if err := fe.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fe.Receive(); err != nil { // the request for the password
+			t.Fatal(err)
+		}
+		conn.Close()
+	}
+	if err := c.WaitConnections(t.Context(), "i1", 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := connect(t, n.DSN()); err != nil {
+		t.Errorf("the user is locked out: %v", err)
+	}
+	if k := n.Counters(); k.LoginFailures != 0 {
+		t.Errorf("%d failed logins", k.LoginFailures)
 	}
 }
 

@@ -23,6 +23,7 @@ type session struct {
 	params map[string]string
 
 	opts       startupOptions
+	hungUp     bool // the client left in the middle of its login
 	statements map[string]*statement
 	portals    map[string]*portal
 	skipping   bool // an error of the extended protocol: everything up to Sync is dropped
