@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/picodata/go-picodata"
 	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
 )
@@ -122,21 +120,23 @@ func (d *doctor) examine(ctx context.Context) error {
 	if err := d.cfg.Normalize(); err != nil {
 		return err
 	}
-	// The driver's view first: if the login is refused, no other instance is troubled with it.
-	c, failed := d.t.connect(ctx, d.cfg)
-	var auth *picodata.AuthError
-	switch {
-	case errors.As(failed, &auth):
-		d.say(sevFault, "login", auth.Address, brief(failed.Error()), advice(failed))
-		return nil
-	case failed != nil:
-		if ctx.Err() != nil && len(d.cfg.Hosts) == 0 {
-			return failed
-		}
-		d.say(sevFault, "cluster", "", brief(failed.Error()), advice(failed))
-	default:
-		defer func() { _ = c.Close() }() // it only reads; a failed close loses nothing
-		d.topo = c.Topology()
+	// The nodes of the DSN one after the other, until one lets us in: a wrong password must not be tried on
+	// every instance, for four refusals lock the user there.
+	in, err := d.enter(ctx)
+	if !in {
+		d.certificates()
+		d.settings()
+		return err
+	}
+	c, err := d.t.open(d.cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }() // it only reads; a failed close loses nothing
+	if err := c.db.PingContext(ctx); err != nil {
+		d.say(sevFault, "cluster", "", brief(err.Error()), advice(err))
+	}
+	if d.topo = c.Topology(); d.topo != nil {
 		d.views = metadata.Select(d.cfg, d.topo)
 		d.sayf(sevOK, "cluster", "", "", "%d instances in %d replicasets of %d tiers, told by %s", len(d.views), len(d.topo.Replicasets), len(d.topo.Tiers), d.topo.ReadFrom)
 	}

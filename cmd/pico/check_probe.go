@@ -2,14 +2,15 @@ package main
 
 import (
 	"context"
-	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/picodata/go-picodata"
+	"github.com/picodata/go-picodata/internal/wire"
 	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
 )
@@ -21,7 +22,6 @@ type probe struct {
 	FromDSN  bool
 	Instance *metadata.Instance // that should be there; nil = only the DSN names it
 	UUID     string             // who is there
-	Version  string
 	Err      error
 	RTT      time.Duration
 	Ahead    time.Duration // the server's clock minus ours
@@ -37,89 +37,137 @@ func (p *probe) name() string {
 	return p.Address
 }
 
-// probeAll asks every address once: those that instances have, and those of the DSN.
-func (d *doctor) probeAll(ctx context.Context) {
-	add := func(address string, in *metadata.Instance, dsn bool) {
-		for _, p := range d.probes {
-			if options.SameAddress(p.Address, address) {
-				p.FromDSN = p.FromDSN || dsn
-				if p.Instance == nil {
-					p.Instance = in
-				}
-				return
-			}
+// enter asks the nodes of the DSN in turn until one lets us in. It is false, and the reason reported, if none does.
+func (d *doctor) enter(ctx context.Context) (bool, error) {
+	for _, h := range d.cfg.Hosts {
+		p := d.probeOf(h.Address(), nil, true)
+		d.ask(ctx, p)
+		if p.Err == nil {
+			return true, nil
 		}
-		host, err := options.ParseAddress(address)
-		d.probes = append(d.probes, &probe{Address: address, Host: host, FromDSN: dsn, Instance: in, Err: err})
+		var w *wire.Error
+		if errors.As(p.Err, &w) && w.LoginRefused() && !wantsTLS(p.Err) {
+			d.say(sevFault, "login", p.Address, cause(p.Err, d.limit), advice(p.Err))
+			return false, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
 	}
+	for _, p := range d.probes {
+		d.say(sevFault, "reachability", p.name(), "a host of the DSN doesn't let us in: "+cause(p.Err, d.limit), advice(p.Err))
+	}
+	return false, nil
+}
+
+// probeOf returns the probe of an address, a new one if nobody has asked for it yet.
+func (d *doctor) probeOf(address string, in *metadata.Instance, dsn bool) *probe {
+	for _, p := range d.probes {
+		if options.SameAddress(p.Address, address) {
+			p.FromDSN = p.FromDSN || dsn
+			if p.Instance == nil {
+				p.Instance = in
+			}
+			return p
+		}
+	}
+	host, err := options.ParseAddress(address)
+	p := &probe{Address: address, Host: host, FromDSN: dsn, Instance: in, Err: err}
+	d.probes = append(d.probes, p)
+	return p
+}
+
+// probeAll asks every address that wasn't asked yet: those that instances have, and those of the DSN.
+func (d *doctor) probeAll(ctx context.Context) {
 	for i := range d.views {
 		if v := &d.views[i]; v.Instance != nil && v.Address != "" {
-			add(v.Address, v.Instance, false)
+			d.probeOf(v.Address, v.Instance, false)
 		}
 	}
 	for _, h := range d.cfg.Hosts {
-		add(h.Address(), nil, true)
+		d.probeOf(h.Address(), nil, true)
 	}
-	// Certificates first: the login that follows may fail for what they show.
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, 16)
 	for _, p := range d.probes {
-		if p.Err != nil {
+		if p.Err != nil || p.TLS.Asked {
 			continue
 		}
 		wait.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			ctx, cancel := context.WithTimeout(ctx, d.limit)
-			defer cancel()
-			p.TLS = readCertificate(ctx, d.cfg, p.Host)
 			d.ask(ctx, p)
 		})
 	}
 	wait.Wait()
 }
 
-// ask logs in at one address and asks who is there.
+// ask reads the certificate at one address, logs in there and asks who it is. It goes past the driver's pool, which
+// would try again until its time is up and then tell of that.
 func (d *doctor) ask(ctx context.Context, p *probe) {
-	c, err := d.t.open(direct(d.cfg, p.Host))
+	ctx, cancel := context.WithTimeout(ctx, d.limit)
+	defer cancel()
+	p.TLS = readCertificate(ctx, d.cfg, p.Host)
+	own := d.cfg.Clone()
+	own.ServerOptions, own.ReadPreference, own.Forward = nil, options.ReadPreferenceUnset, options.ForwardUnset
+	config := &wire.Config{Options: own}
+	if own.Password == "" && own.PassFile != "" {
+		config.Password = func(context.Context) (string, error) {
+			password, _, err := own.ReadPassFile(os.ReadFile, p.Host.Name, p.Host.Port)
+			return password, err
+		}
+	}
+	conn, err := wire.Dial(ctx, config, wire.Target{Address: p.Address, NodeName: p.Address})
 	if err != nil {
 		p.Err = err
 		return
 	}
-	defer func() { _ = c.Close() }() // nothing was written
-	conn, err := c.db.Conn(ctx)
-	if err != nil {
-		p.Err = err
-		return
-	}
-	defer func() { _ = conn.Close() }() // as above
-	if p.Err = conn.PingContext(ctx); p.Err != nil {
-		return
-	}
+	defer func() { _ = conn.Close() }() // nothing was written
 	began := d.now()
-	if p.Err = conn.PingContext(ctx); p.Err != nil {
+	if p.Err = conn.Ping(ctx); p.Err != nil {
 		return
 	}
 	p.RTT = d.now().Sub(began)
 	p.UUID = askText(ctx, conn, "SELECT pico_instance_uuid()", "SELECT instance_uuid()")
-	p.Version = askText(ctx, conn, "SELECT version()")
 	before := d.now()
-	var server time.Time
-	if err := conn.QueryRowContext(ctx, "SELECT current_timestamp").Scan(&server); err == nil {
+	if server, err := askOne(ctx, conn, "SELECT current_timestamp"); err == nil {
 		after := d.now()
-		p.Ahead, p.HasClock = server.Sub(before.Add(after.Sub(before)/2)), true
+		if at, ok := server.(time.Time); ok {
+			p.Ahead, p.HasClock = at.Sub(before.Add(after.Sub(before)/2)), true
+		}
 	}
 }
 
 // askText returns the first answer of several questions: older servers call the same thing otherwise.
-func askText(ctx context.Context, conn *sql.Conn, questions ...string) string {
+func askText(ctx context.Context, conn *wire.Conn, questions ...string) string {
 	for _, q := range questions {
-		var text string
-		if err := conn.QueryRowContext(ctx, q).Scan(&text); err == nil {
-			return text
+		switch v, _ := askOne(ctx, conn, q); v := v.(type) {
+		case string:
+			return v
+		case []byte:
+			return string(v)
 		}
 	}
 	return ""
+}
+
+// askOne returns the one value of the one row of a query.
+func askOne(ctx context.Context, conn *wire.Conn, query string) (driver.Value, error) {
+	rows, err := conn.Query(ctx, query, nil)
+	if err != nil {
+		return nil, err
+	}
+	var row [1]driver.Value
+	if len(rows.Columns()) != len(row) {
+		return nil, errors.Join(fmt.Errorf("%s: %d columns", query, len(rows.Columns())), rows.Close())
+	}
+	if err := rows.Next(row[:]); err != nil {
+		return nil, errors.Join(err, rows.Close())
+	}
+	if b, ok := row[0].([]byte); ok {
+		row[0] = string(b) // the bytes are the connection's
+	}
+	return row[0], rows.Close()
 }
 
 // reachability reports on every address: does it answer, and is it who it should be?
@@ -186,12 +234,9 @@ func cause(err error, limit time.Duration) string {
 
 // unreachable says what to do about an address that doesn't answer.
 func (d *doctor) unreachable(p *probe) string {
-	var auth *picodata.AuthError
 	name := strings.ToLower(p.Host.Name)
 	local := name == "localhost" || strings.HasPrefix(name, "127.") || name == "::1"
 	switch {
-	case errors.As(p.Err, &auth):
-		return advice(p.Err)
 	case local && p.Instance != nil && !p.FromDSN:
 		return "it advertises a loopback address, which means this machine to every client: set instance.pgproto.advertise, or map it with address_map=" + p.Instance.Advertised + ">HOST:PORT"
 	case p.Instance != nil && !p.FromDSN:

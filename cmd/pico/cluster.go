@@ -70,11 +70,11 @@ func (t *tool) choose(g *target, args []string) (*options.Config, []string, erro
 
 // chooseOnly is choose for commands without other arguments.
 func (t *tool) chooseOnly(g *target, args []string) (*options.Config, error) {
-	cfg, rest, err := t.choose(g, args)
-	if err == nil && len(rest) > 0 {
+	if len(args) > 1 || len(args) == 1 && !looksLikeDSN(args[0]) {
 		// The text isn't repeated: it may be a DSN with a password and a fault in it.
-		err = &usageError{errors.New("an argument that is no DSN: a DSN begins with picodata:// or is made of key=value words")}
+		return nil, &usageError{errors.New("an argument that is no DSN: a DSN begins with picodata:// or is made of key=value words")}
 	}
+	cfg, _, err := t.choose(g, args)
 	return cfg, err
 }
 
@@ -115,18 +115,3 @@ func (t *tool) open(cfg *options.Config, opts ...options.Option) (*client, error
 
 // Close closes the pool and with it the connector.
 func (c *client) Close() error { return c.db.Close() }
-
-// direct is a configuration that reaches one address and nothing else, past topology, roles and tiers.
-func direct(cfg *options.Config, host options.Host) *options.Config {
-	d := cfg.Clone()
-	d.Hosts = []options.Host{host}
-	d.Mode, d.Topology, d.Routing = options.Bootstrap, false, options.RoutingOff
-	d.InstanceRole, d.RoleDerived = options.RoleAny, false
-	d.AllowedTiers, d.ForbiddenTiers, d.AddressMap, d.AllowedNetworks = nil, nil, nil, nil
-	d.NoShard = options.NoShard{Behavior: options.NoShardBalance}
-	d.NodeWeights, d.NodeMaxConns, d.NodePriorities, d.PreferZones = nil, nil, nil, nil
-	d.ReadPreference, d.Forward, d.ServerOptions = options.ReadPreferenceUnset, options.ForwardUnset, nil
-	d.MinIdleConnsPerInstance, d.EjectionFailureThreshold, d.MaxRetries = 0, 0, 0
-	d.Mirror, d.MirrorMap = "", nil
-	return d
-}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/lib/pq"
+
 	"github.com/picodata/go-picodata"
 	"github.com/picodata/go-picodata/internal/wire"
 	"github.com/picodata/go-picodata/options"
@@ -25,6 +27,9 @@ func showError(w io.Writer, command string, err error, args []string) {
 		err = fmt.Errorf("interrupted: %w", err)
 	}
 	text := strings.TrimPrefix(scrub(err.Error(), args), "picodata: ")
+	if what, like, ok := strings.Cut(text, "\n\nDid you mean this?\n"); ok {
+		text = what + "; did you mean " + strings.Join(strings.Fields(like), " or ") + "?"
+	}
 	if !strings.HasPrefix(text, "pico") {
 		text = "pico: " + text
 	}
@@ -65,6 +70,8 @@ func advice(err error) string {
 		return ""
 	case errors.As(err, &config):
 		return "docs/configuration.md has every key with its allowed values"
+	case wantsTLS(err):
+		return "the server lets nobody in without TLS: sslmode=prefer, or verify-full with sslrootcert=FILE"
 	case errors.As(err, &auth), errors.As(err, &w) && w.LoginRefused():
 		return `check user and password (in the DSN, PGPASSWORD or passfile). After four refusals in a row an instance locks the user; an administrator unlocks with ALTER USER "…" WITH LOGIN`
 	case errors.As(err, &none):
@@ -85,4 +92,10 @@ func advice(err error) string {
 		return "an administrator can GRANT the right; pico check lists those that the driver has a use for"
 	}
 	return ""
+}
+
+// wantsTLS tells the refusal of a login without TLS from that of a wrong password.
+func wantsTLS(err error) bool {
+	var p *pq.Error
+	return errors.As(err, &p) && p.Code == "28000" && strings.Contains(p.Message, "ssl")
 }

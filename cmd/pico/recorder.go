@@ -209,6 +209,9 @@ func (b benchTracer) TopologyChanged(c picodata.TopologyChange) {
 		return
 	}
 	for _, e := range c.Events {
+		if e.Kind == metadata.SeedIdentified || e.Kind == metadata.RightsChanged {
+			continue // what the client learnt, not what befell the cluster
+		}
 		text := e.Kind.String() + ": " + e.Name
 		if e.From != "" || e.To != "" {
 			text += ", " + orNone(nameIn(c, e.From)) + " → " + orNone(nameIn(c, e.To))
