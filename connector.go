@@ -174,7 +174,7 @@ func (c *Connector) goEager() {
 	if c.eager.Swap(true) {
 		return
 	}
-	c.log.Info("picodata: a wrapper of the driver hides driver.Validator; connections are leased per statement from here on, so a sql.Conn is not tied to one of them")
+	c.log.Info("picodata: connections are leased per statement from here on", "reason", "a wrapper of the driver hides driver.Validator", "help", "a sql.Conn is no longer tied to one of them")
 	c.mu.Lock()
 	all := make([]*session, 0, len(c.sessions))
 	for s := range c.sessions {

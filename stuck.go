@@ -179,7 +179,7 @@ func (c *Connector) wake(epoch uint64, tiers []string, rerun bool) {
 		s.mu.Unlock()
 	}
 	if n > 0 {
-		c.log.Info("picodata: interrupted statements that had waited since before their tier got another leader", "statements", n, "tiers", tiers, "run_again", rerun)
+		c.log.Info("picodata: waiting statements interrupted, their tier has another leader", "statements", n, "tiers", tiers, "run_again", rerun)
 	}
 }
 

@@ -146,8 +146,8 @@ func (w *Watcher) noteUnreachable(t *Topology) {
 		names = append(names, in.Name)
 		if !w.loop.unreachable[in.UUID+in.Address] {
 			w.loop.unreachable[in.UUID+in.Address] = true
-			w.log.Warn("picodata: nobody answers at the address that an instance advertises, the DSN's is used; address_map or mode=bootstrap may be meant",
-				"node", in.Name, "address", in.Address, "seed", s.Address)
+			w.log.Warn("picodata: nobody answers at the address that an instance advertises, the DSN's is used",
+				"node", in.Name, "address", in.Address, "seed", s.Address, "help", "address_map or mode=bootstrap may be meant")
 		}
 	}
 	w.mu.Lock()

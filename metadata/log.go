@@ -31,7 +31,7 @@ func (w *Watcher) logChanges(old, new *Topology) {
 		if all := strings.Join(without, ","); all != w.loop.hanging {
 			w.loop.hanging = all
 			if all != "" {
-				w.log.Warn("picodata: reads of these replicasets hang on the server: read_preference=replica and no replica is Online; prefer read_preference=any", "replicasets", without)
+				w.log.Warn("picodata: reads hang, no replica is Online", "replicasets", without, "help", "prefer read_preference=any to replica")
 			}
 		}
 	}

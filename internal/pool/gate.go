@@ -208,6 +208,7 @@ func New(cfg Config) *Gate {
 		g.rand = rand.Uint64
 	}
 	g.epoch = g.clock.Now()
+	g.overflowAt = -int64(time.Hour) // long ago: overflow in the first second is news too
 	g.zones = balancer.ParseZones(g.opt.PreferZones)
 	g.healthy = balancer.HealthConfig{
 		Threshold:   g.opt.EjectionFailureThreshold,
