@@ -375,10 +375,14 @@ func (r *run) weigh(err error, h *hint, delivered bool) error {
 	if kind != KindSwitchover {
 		r.avoid[(r.tries-1)%len(r.avoid)] = n.ID // of those that refuse writes, roles knows more
 	}
+	wait := r.tries - 1
 	if v.connErr {
-		return nil // another node is as good now as later
+		if wait == 0 {
+			return nil // another node is as good now as later
+		}
+		wait-- // but not if it fails too
 	}
-	if serr := c.sleep(r.ctx, backoff(r.tries-1, retryBackoff, retryBackoffMax)); serr != nil {
+	if serr := c.sleep(r.ctx, backoff(wait, retryBackoff, retryBackoffMax)); serr != nil {
 		return fmt.Errorf("%w; %w", serr, v.err)
 	}
 	return nil

@@ -72,6 +72,7 @@ func Run(cfg Config) (*Report, error) {
 		options.WithEjectionMaxDuration(500*time.Millisecond),
 		options.WithDrainTimeout(500*time.Millisecond),
 		options.WithStuckStatementTimeout(time.Second),
+		options.WithMaxRetries(20), // more than the faults that one statement can meet in a row
 		options.WithStatementCacheThreshold(2),
 		options.WithStatementCacheSize(4),
 	)
