@@ -277,6 +277,12 @@ func (f *fakeConn) Query(ctx context.Context, sql string) (*Result, error) {
 			return &Result{Columns: []string{"col_1"}, Rows: [][]any{{[]byte(answer)}}}, nil
 		}
 		return nil, &fakeErr{"sbroad: Query 1 from EXPLAIN (RAW): _pico_bucket: tier '" + tier + "' doesn't exist"}
+	case strings.HasPrefix(sql, queryTablesMark):
+		newest := int64(0)
+		for _, row := range c.tables {
+			newest = max(newest, row[4].(int64))
+		}
+		return &Result{Columns: []string{"newest", "entries"}, Rows: [][]any{{newest, int64(len(c.tables))}}}, nil
 	case strings.HasPrefix(sql, queryTables):
 		return &Result{Columns: []string{"id", "name", "distribution", "format", "schema_version", "operable"}, Rows: c.tables}, nil
 	}

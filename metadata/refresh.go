@@ -28,6 +28,9 @@ type loopState struct {
 	tiers       map[string]*tierState
 	tablesAt    time.Time
 	tablesTried bool
+	// tablesMark is that of the last reading, tablesPending that it showed unfinished DDL.
+	tablesMark    tablesMark
+	tablesPending bool
 
 	grants  map[string]bool // already told of
 	hanging string          // replicasets without a replica already told of
@@ -171,9 +174,6 @@ func (w *Watcher) refresh() (out outcome) {
 		}
 		out.changed = w.publish(t)
 		w.noteSuccess()
-		if w.config.OnRefresh != nil {
-			w.config.OnRefresh(w.Topology())
-		}
 		out.switching = switching(t)
 		if w.loop.conn != nil && !t.Static {
 			w.refreshBuckets()

@@ -69,6 +69,23 @@ var typeOIDs = map[string]uint32{
 // queryTables: what follows the name is JSON.
 const queryTables = "SELECT id,name,distribution,format,schema_version,operable FROM _pico_table"
 
+// queryTablesMark is cheap: every table that is made or altered bears a new, greater version.
+const queryTablesMark = "SELECT max(schema_version) AS newest,count(*) AS entries FROM _pico_table"
+
+// tablesMark changes when a table is made, altered or dropped.
+type tablesMark struct{ newest, entries uint64 }
+
+// readTablesMark reads the mark of _pico_table. ok is false, without an error, if the user may not.
+func (s *Source) readTablesMark(ctx context.Context, q Querier) (m tablesMark, ok bool, err error) {
+	rows, ok, err := s.read(ctx, q, queryTablesMark, tableTable)
+	if err != nil || !ok || len(rows.rows) != 1 {
+		return m, false, err
+	}
+	m.newest, _ = rows.number(rows.rows[0], "newest")
+	m.entries, _ = rows.number(rows.rows[0], "entries")
+	return m, true, nil
+}
+
 // ReadTables reads _pico_table, which an ordinary user may not. The error of that is a
 // *DeniedError with the GRANT that helps. A row that can't be read is left out.
 func (s *Source) ReadTables(ctx context.Context, q Querier) (map[string]Table, error) {

@@ -36,7 +36,7 @@ const (
 	HintUnknownReplicaset Reason = "unknown_replicaset" // a bucket or an error names one that no snapshot has
 	HintNoNode            Reason = "no_node"            // a statement found no node
 	HintBuckets           Reason = "buckets"            // an answer proved the bucket map wrong
-	HintTables            Reason = "tables"             // a statement proved stale, a table unknown
+	HintTables            Reason = "tables"             // a statement proved stale, a table unknown, DDL was run
 )
 
 // WatcherConfig configures a Watcher.
@@ -51,12 +51,10 @@ type WatcherConfig struct {
 	// OnTopology hears of every change. old is nil at first. It runs on the Watcher's
 	// goroutine: refreshes wait for it, statements don't.
 	OnTopology func(old, new *Topology)
-	// OnRefresh hears of every reading, changed or not, on the same goroutine: what a fresh snapshot
-	// calls Online may be tried again.
-	OnRefresh func(*Topology)
 	// OnBuckets hears of every change of the bucket map, on the same goroutine.
 	OnBuckets func(*BucketMap)
-	// OnTables hears of every new reading of _pico_table, on the same goroutine.
+	// OnTables hears of every new reading of _pico_table, on the same goroutine; of nil when the user
+	// may not read it any more.
 	OnTables func(map[string]Table)
 
 	Logger *slog.Logger  // nil = Config.Logger, or none

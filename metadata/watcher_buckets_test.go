@@ -256,14 +256,14 @@ func TestWatcherReadsTables(t *testing.T) {
 		c, cfg := newFakeCluster(2), fakeConfig("10.0.0.1:4327")
 		cfg.Routing = options.RoutingKeys
 		c.tables = [][]any{{int64(1024), "t", `{"ShardedImplicitly":[["a"],"murmur3","default"]}`, formatABC, int64(1), true}}
-		heard := 0
-		w, log := watch(t, c, cfg, func(wc *WatcherConfig) { wc.OnTables = func(map[string]Table) { heard++ } })
+		heard, last := 0, map[string]Table(nil)
+		w, log := watch(t, c, cfg, func(wc *WatcherConfig) { wc.OnTables = func(m map[string]Table) { heard, last = heard+1, m } })
 		start(t, w)
 		if tab := w.Tables()["t"]; tab.Distribution != ShardedByKey || heard != 1 {
 			t.Errorf("%+v, heard %d times", tab, heard)
 		}
 		time.Sleep(time.Minute)
-		if n := c.count("_pico_table"); n != 1 {
+		if n := c.count(queryTables); n != 1 {
 			t.Errorf("asked %d times", n)
 		}
 		c.do(func() {
@@ -282,6 +282,9 @@ func TestWatcherReadsTables(t *testing.T) {
 		if w.Tables() != nil {
 			t.Error("tables that may not be read any more are still known")
 		}
+		if last != nil {
+			t.Errorf("nobody was told: %v", last)
+		}
 		if g := w.Stats().DegradedGrants; len(g) != 1 || g[0] != "GRANT READ ON TABLE _pico_table TO plain" {
 			t.Errorf("%q", g)
 		}
@@ -295,6 +298,56 @@ func TestWatcherReadsTables(t *testing.T) {
 		start(t, w)
 		if n := c.count("_pico_table"); n != 0 || w.Tables() != nil {
 			t.Errorf("_pico_table was read %d times though notices tell of keys", n)
+		}
+	})
+}
+
+// A table that another client makes anew, alters or drops is read anew within one refresh, though no statement
+// complains of it; and once more when DDL that was under way has ended, which changes no version.
+func TestWatcherSeesTablesChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, cfg := newFakeCluster(2), fakeConfig("10.0.0.1:4327")
+		cfg.Routing = options.RoutingKeys
+		row := func(id int64, name, key string, version int64, operable bool) []any {
+			return []any{id, name, `{"ShardedImplicitly":[["` + key + `"],"murmur3","default"]}`, formatABC, version, operable}
+		}
+		c.tables = [][]any{row(1024, "t", "a", 1, true), row(1025, "u", "a", 2, true)}
+		w, _ := watch(t, c, cfg)
+		start(t, w)
+		refresh := func() {
+			time.Sleep(7 * time.Second)
+			synctest.Wait()
+		}
+		keyOf := func(table string) string {
+			tab, ok := w.Tables()[table]
+			switch {
+			case !ok:
+				return "no table"
+			case !tab.Operable:
+				return "not operable"
+			}
+			return tab.ShardingKey[0]
+		}
+		for _, step := range []struct {
+			what   string
+			tables [][]any
+			t, u   string
+		}{
+			{"t is made anew with another key", [][]any{row(1026, "t", "b", 4, true), row(1025, "u", "a", 2, true)}, "b", "a"},
+			{"u is dropped", [][]any{row(1026, "t", "b", 4, true)}, "b", "no table"},
+			{"u is being made", [][]any{row(1026, "t", "b", 4, true), row(1027, "u", "c", 6, false)}, "b", "not operable"},
+			{"u is made", [][]any{row(1026, "t", "b", 4, true), row(1027, "u", "c", 6, true)}, "b", "c"},
+		} {
+			c.do(func() { c.tables = step.tables })
+			refresh()
+			if a, b := keyOf("t"), keyOf("u"); a != step.t || b != step.u {
+				t.Errorf("%s: the keys are %q and %q, want %q and %q", step.what, a, b, step.t, step.u)
+			}
+		}
+		read := c.count(queryTables)
+		time.Sleep(time.Minute)
+		if n := c.count(queryTables) - read; n != 0 {
+			t.Errorf("read %d times more though nothing changes", n)
 		}
 	})
 }
