@@ -3,6 +3,7 @@ package picodata
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"os"
 	"time"
 
@@ -22,8 +23,9 @@ func (c *Connector) build() {
 		StartupOptions: c.cfg.StartupOptions(c.routing.wantNotice(), c.cfg.StatementCacheSize > 0 && !c.plain()),
 		Password:       password,
 		OnNotice:       c.notice,
+		Allowed:        c.allowed(),
 	}
-	c.control = &wire.Config{Options: c.controlOptions(), Password: password}
+	c.control = &wire.Config{Options: c.controlOptions(), Password: password, Allowed: c.allowed()}
 	c.gate = pool.New(pool.Config{
 		Dial:       c.tracedDial,
 		Classify:   classifyDial,
@@ -43,6 +45,22 @@ func (c *Connector) build() {
 		Logger:     c.cfg.Logger,
 		Clock:      c.cfg.Clock,
 	})
+}
+
+// allowed is what allowed_networks says of an address behind a name; nil without it. The user's own DSN
+// isn't judged.
+func (c *Connector) allowed() func(address string, ip netip.Addr) bool {
+	networks := c.cfg.AllowedNetworks
+	if len(networks) == 0 {
+		return nil
+	}
+	own := make(map[string]bool, len(c.cfg.Hosts))
+	for _, h := range c.cfg.Hosts {
+		own[h.Address()] = true
+	}
+	return func(address string, ip netip.Addr) bool {
+		return own[address] || metadata.NetworkAllowed(networks, ip)
+	}
 }
 
 // plain reports whether nothing of Picodata's own may go over the wire, so that the driver runs

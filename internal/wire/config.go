@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"strings"
 
 	"github.com/picodata/go-picodata/options"
@@ -21,6 +22,10 @@ type Config struct {
 	StartupOptions string
 	// Password is asked once per dial and wins over Options.Password. Its error ends the dial.
 	Password func(ctx context.Context) (string, error)
+	// Allowed tells whether the target at address may be reached at this IP address; it is asked once a name
+	// has been resolved, before anything is sent. nil: everything may. Options.DialFunc resolves by itself and
+	// isn't asked about.
+	Allowed func(address string, ip netip.Addr) bool
 	// OnNotice gets every NoticeResponse, in the goroutine that reads the answer: it must
 	// not block and must not use the connection.
 	OnNotice func(*Conn, options.Notice)

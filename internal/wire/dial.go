@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/lib/pq"
@@ -101,12 +103,27 @@ func (d *dialer) open(ctx context.Context) (net.Conn, error) {
 		return nc, err
 	}
 	nd := net.Dialer{KeepAlive: -1} // set by tuneSocket
+	if d.cfg.Allowed != nil {
+		nd.Control = d.control
+	}
 	nc, err := nd.DialContext(ctx, "tcp", d.target.Address)
 	if err != nil {
 		return nil, err
 	}
 	tuneSocket(nc)
 	return nc, nil
+}
+
+// control is called for every address that a name has, before it is connected to.
+func (d *dialer) control(_, address string, _ syscall.RawConn) error {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if !d.cfg.Allowed(d.target.Address, ap.Addr()) {
+		return fmt.Errorf("%v is outside allowed_networks", ap.Addr())
+	}
+	return nil
 }
 
 // login brings a fresh socket to the first ReadyForQuery.
