@@ -402,7 +402,7 @@ func TestNoSecondWriteToTheOldLeader(t *testing.T) {
 					}
 				}
 				// One that is called off: the old leader is the leader again once the correction ends.
-				change = w.cluster.SwitchLeader("default_2", "i3")
+				w.cluster.SwitchLeader("default_2", "i3")
 				for range 20 {
 					ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 					id++

@@ -11,13 +11,14 @@ import (
 	"testing"
 
 	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
 	"github.com/picodata/go-picodata/internal/sqltext"
 	"github.com/picodata/go-picodata/internal/wire"
 )
 
 // What can be lost, in the words of the wire.
 var (
-	eof         = fmt.Errorf("the server closed the connection: %w", io.ErrUnexpectedEOF)
+	errEOF      = fmt.Errorf("the server closed the connection: %w", io.ErrUnexpectedEOF)
 	reset       = &net.OpError{Op: "read", Err: syscall.ECONNRESET}
 	stuckCause  = wire.ErrInterrupted
 	fatalAnswer = &pq.Error{Severity: "FATAL", Code: "57P01", Message: "terminating connection due to administrator command"}
@@ -33,7 +34,7 @@ func unsent(cause error) error {
 
 func answered(code, message string) error {
 	return &wire.Error{Stage: wire.StageQuery, Node: "i1", Address: "h:1", Sent: true, Answered: true,
-		Cause: &pq.Error{Severity: "ERROR", Code: pq.ErrorCode(code), Message: message}}
+		Cause: &pq.Error{Severity: "ERROR", Code: pqerror.Code(code), Message: message}}
 }
 
 func textOf(sql string) *text { return &text{sql: sql, info: sqltext.Analyze(sql)} }
@@ -88,30 +89,30 @@ func TestJudge(t *testing.T) {
 		{"cancelled ping", sent(context.Canceled), "", flags{op: opPing}, giveUp, ctxError, false, false, false},
 
 		// The connection is lost, nothing written.
-		{"lost before a byte was sent", unsent(eof), oneRow, flags{}, again, notSent, false, true, true},
-		{"the same in a Tx", unsent(eof), oneRow, flags{tx: true}, again, notSent, false, true, true},
-		{"the same with NoRetry", unsent(eof), oneRow, flags{noRetry: true}, giveUp, notSent, false, true, true},
+		{"lost before a byte was sent", unsent(errEOF), oneRow, flags{}, again, notSent, false, true, true},
+		{"the same in a Tx", unsent(errEOF), oneRow, flags{tx: true}, again, notSent, false, true, true},
+		{"the same with NoRetry", unsent(errEOF), oneRow, flags{noRetry: true}, giveUp, notSent, false, true, true},
 
 		// The connection is lost after writing.
-		{"read", sent(eof), plainRead, flags{}, again, plainError, false, true, true},
+		{"read", sent(errEOF), plainRead, flags{}, again, plainError, false, true, true},
 		{"read, reset", sent(reset), plainRead, flags{}, again, plainError, false, true, true},
-		{"read, a row delivered", sent(eof), plainRead, flags{delivered: true}, giveUp, plainError, false, true, true},
-		{"read with NoRetry", sent(eof), plainRead, flags{noRetry: true}, giveUp, plainError, false, true, true},
-		{"a read that may do more", sent(eof), oddRead, flags{}, giveUp, unknown, false, true, true},
-		{"one row", sent(eof), oneRow, flags{oneBucket: true}, giveUp, unknown, false, true, true},
+		{"read, a row delivered", sent(errEOF), plainRead, flags{delivered: true}, giveUp, plainError, false, true, true},
+		{"read with NoRetry", sent(errEOF), plainRead, flags{noRetry: true}, giveUp, plainError, false, true, true},
+		{"a read that may do more", sent(errEOF), oddRead, flags{}, giveUp, unknown, false, true, true},
+		{"one row", sent(errEOF), oneRow, flags{oneBucket: true}, giveUp, unknown, false, true, true},
 		{"one row, FATAL", sent(fatalAnswer), oneRow, flags{oneBucket: true}, giveUp, unknown, false, true, true},
 		{"one row, shut down", answered("57P01", "terminating connection"), oneRow, flags{oneBucket: true}, giveUp, unknown, false, true, true},
 		{"read, shut down", answered("57P03", "the database system is shutting down"), plainRead, flags{}, again, plainError, false, true, true},
 		{"read, FATAL", sent(fatalAnswer), plainRead, flags{}, again, plainError, false, true, true},
-		{"update", sent(eof), update, flags{}, giveUp, unknown, false, true, true},
-		{"DDL", sent(eof), ddl, flags{}, giveUp, unknown, false, true, true},
-		{"block", sent(eof), atomicText, flags{}, giveUp, unknown, false, true, true},
-		{"not understood", sent(eof), "merge into t", flags{}, giveUp, unknown, false, true, true},
-		{"idempotent write", sent(eof), oneRow, flags{idempotent: true}, again, unknown, true, true, true},
-		{"idempotent, but NoRetry outweighs it", sent(eof), oneRow, flags{idempotent: true, noRetry: true}, giveUp, unknown, true, true, true},
-		{"begin", sent(eof), noOp, flags{}, giveUp, plainError, false, true, true},
-		{"ping", sent(eof), "", flags{op: opPing}, again, plainError, false, true, true},
-		{"prepare of a write", sent(eof), oneRow, flags{op: opPrepare}, again, plainError, false, true, true},
+		{"update", sent(errEOF), update, flags{}, giveUp, unknown, false, true, true},
+		{"DDL", sent(errEOF), ddl, flags{}, giveUp, unknown, false, true, true},
+		{"block", sent(errEOF), atomicText, flags{}, giveUp, unknown, false, true, true},
+		{"not understood", sent(errEOF), "merge into t", flags{}, giveUp, unknown, false, true, true},
+		{"idempotent write", sent(errEOF), oneRow, flags{idempotent: true}, again, unknown, true, true, true},
+		{"idempotent, but NoRetry outweighs it", sent(errEOF), oneRow, flags{idempotent: true, noRetry: true}, giveUp, unknown, true, true, true},
+		{"begin", sent(errEOF), noOp, flags{}, giveUp, plainError, false, true, true},
+		{"ping", sent(errEOF), "", flags{op: opPing}, again, plainError, false, true, true},
+		{"prepare of a write", sent(errEOF), oneRow, flags{op: opPrepare}, again, plainError, false, true, true},
 
 		// It waited since before a leader changed.
 		{"stuck read", sent(stuckCause), plainRead, flags{}, revive, plainError, false, false, false},
@@ -231,7 +232,7 @@ func TestJudgeForeignError(t *testing.T) {
 
 // Whatever happens to the attempts after one that may have taken effect, the caller hears of it.
 func TestDoubtIsNotForgotten(t *testing.T) {
-	first := &OutcomeUnknownError{Node: Node{Name: "i1"}, Fingerprint: "INSERT …", cause: eof}
+	first := &OutcomeUnknownError{Node: Node{Name: "i1"}, Fingerprint: "INSERT …", cause: errEOF}
 	last := newError(&pq.Error{Code: "XX000", Message: duplicate}, Node{Name: "i2"})
 	err := inDoubt(first, last)
 	if !IsOutcomeUnknown(err) || !IsUniqueViolation(err) || IsRetryable(err) || !errors.Is(err, io.ErrUnexpectedEOF) {

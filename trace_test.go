@@ -26,10 +26,8 @@ func (r *recorder) note(ctx context.Context, format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	line := fmt.Sprintf(format, args...)
-	if ctx != nil {
-		if m, ok := ctx.Value(markKey{}).(string); ok {
-			line = m + " > " + line
-		}
+	if m, ok := ctx.Value(markKey{}).(string); ok {
+		line = m + " > " + line
 	}
 	r.lines = append(r.lines, line)
 }
@@ -76,7 +74,7 @@ func (r *dialRecorder) DialEnd(ctx context.Context, d picodata.DialEnd) {
 	r.heard.note(ctx, "dialled %s err=%v", d.Node.Name, d.Err != nil)
 }
 func (r *dialRecorder) TopologyChanged(t picodata.TopologyChange) {
-	r.heard.note(nil, "topology old=%v instances=%d", t.Old != nil, len(t.New.Instances))
+	r.heard.note(context.Background(), "topology old=%v instances=%d", t.Old != nil, len(t.New.Instances))
 }
 
 func TestTracers(t *testing.T) {
