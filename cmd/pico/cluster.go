@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"regexp"
@@ -90,19 +89,7 @@ type client struct {
 	log *eventLog
 }
 
-// connect opens a client and waits until the cluster is known.
-func (t *tool) connect(ctx context.Context, cfg *options.Config, opts ...options.Option) (*client, error) {
-	c, err := t.open(cfg, opts...)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.db.PingContext(ctx); err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	return c, nil
-}
-
-// open is connect without any I/O.
+// open makes a client. It does no I/O: the first statement does.
 func (t *tool) open(cfg *options.Config, opts ...options.Option) (*client, error) {
 	log := newEventLog(t.logger)
 	opts = append([]options.Option{options.WithLogger(log.logger())}, opts...)

@@ -75,14 +75,22 @@ the output is no terminal, only if something changed. What did is marked: + new,
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), g.wait)
 			defer cancel()
-			c, err := t.connect(ctx, cfg)
+			c, err := t.open(cfg)
 			if err != nil {
 				return err
+			}
+			// If no node may be used, the table says why: only a cluster that nothing is known of is an error.
+			unusable := c.db.PingContext(ctx)
+			if c.Topology() == nil {
+				return errors.Join(unusable, c.Close())
 			}
 			if w.on {
 				return errors.Join(t.watchTopology(cmd.Context(), cmd.OutOrStdout(), c, &w, probe), c.Close())
 			}
 			p := look(ctx, c, probe)
+			if unusable != nil {
+				p.Trouble = brief(unusable.Error())
+			}
 			return errors.Join(showPicture(cmd.OutOrStdout(), p, w.asJSON), c.Close())
 		},
 	}

@@ -52,6 +52,10 @@ func TestTopology(t *testing.T) {
 	out = s.must(t, "topology", c.UserDSN("plain"))
 	wants(t, out, "GRANT READ ON TABLE _pico_replicaset TO plain")
 	wants(t, tableRow(t, out, "i1"), " unknown Online")
+	// With settings that leave no node: the table is what explains it.
+	out = s.must(t, "topology", with(c.UserDSN("plain"), "instance_role=leader&acquire_timeout=200ms"))
+	wants(t, tableRow(t, out, "i1"), "not used: ")
+	wants(t, out, "no node")
 }
 
 // TestTopologyOfTrouble: a node that is silent and one that refuses connections, both still Online by the tables.
