@@ -58,11 +58,13 @@ func TestNothingPrintsThePassword(t *testing.T) {
 	slog.New(slog.NewJSONHandler(&out, nil)).Info("x", "connector", conn, "config", dsn)
 	slog.New(slog.NewTextHandler(&out, nil)).Info("x", "connector", conn, "config", dsn)
 	check("slog", out.String())
-	var plain any = conn
-	if text, err := json.Marshal(plain); err == nil {
+	if text, err := asJSON(conn); err == nil {
 		check("JSON", string(text))
 	}
 	if got := fmt.Sprint(conn); !strings.Contains(got, "admin:***@") {
 		t.Errorf("a connector prints as %s, want its redacted DSN", got)
 	}
 }
+
+// asJSON is what a careless caller may do with anything.
+func asJSON(v any) ([]byte, error) { return json.Marshal(v) }
