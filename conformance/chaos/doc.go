@@ -6,7 +6,8 @@
 //
 // Workers insert rows with unique keys, count in rows that they share, read by key and by range, over
 // prepared statements, sql.Conns and contexts that end at random. Meanwhile every fault that picotest can make
-// happens, in an order that the seed decides: the same seed makes the same faults at the same times.
+// happens, in an order that the seed decides: the same seed makes the same faults, at the same times if the machine
+// keeps up.
 //
 // In the end the ledger is compared with what the cluster holds:
 //

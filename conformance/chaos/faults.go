@@ -15,6 +15,7 @@ type breaker struct {
 	names  []string // of the instances that are always members
 	counts [kinds]int
 	heals  []heal
+	outage time.Duration // until when no other outage may begin
 
 	sending sync.WaitGroup
 }
@@ -31,6 +32,12 @@ var (
 	users   = picotest.UserTables()
 	bounded = picotest.SQL("from ledger where id = $1 and 1 = 1")
 )
+
+// settled is how long after an outage the next may begin: the cluster needs a moment to find its leaders.
+const settled = 400 * time.Millisecond
+
+// may tells whether a step may be made now: there is one outage at a time, even if the run is behind its schedule.
+func (b *breaker) may(s step, now time.Duration) bool { return s.kind > lastOutage || now >= b.outage }
 
 func (b *breaker) later(s step, do func()) {
 	b.heals = append(b.heals, heal{s.at + s.last, do})
@@ -53,6 +60,9 @@ func (b *breaker) make(s step) {
 	sets := c.Replicasets()
 	rs := sets[s.node%len(sets)]
 	b.counts[s.kind]++
+	if s.kind <= lastOutage {
+		b.outage = s.at + s.last + settled
+	}
 	switch s.kind {
 	case stop:
 		n.Stop()

@@ -34,7 +34,7 @@ type ledger struct {
 	gap     time.Duration // the longest time in which no statement succeeded
 	gapAt   time.Time
 
-	statements, reads, writes, cancelled atomic.Int64
+	statements, succeeded, reads, writes, cancelled atomic.Int64
 }
 
 // tally is what was said about the increments of one shared row.
@@ -102,6 +102,7 @@ func (l *ledger) done(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
+		l.succeeded.Add(1)
 		now := time.Now()
 		if gap := now.Sub(l.lastEnd); gap > l.gap {
 			l.gap, l.gapAt = gap, now

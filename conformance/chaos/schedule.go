@@ -104,7 +104,7 @@ func schedule(seed uint64, length time.Duration) []step {
 				s.at = at
 			}
 			s.last += time.Duration(rnd.IntN(600)) * time.Millisecond
-			outageOver = at + s.last + 400*time.Millisecond
+			outageOver = at + s.last + settled
 		}
 		steps = append(steps, s)
 	}
