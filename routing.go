@@ -47,7 +47,11 @@ func (r *routing) topologyChanged(old, topo *metadata.Topology) {
 func (r *routing) bucketsChanged(*metadata.BucketMap) { r.renew() }
 
 func (r *routing) tablesChanged(tables map[string]metadata.Table) {
-	r.tables.Store(route.NewTables(tables))
+	var t *route.Tables
+	if tables != nil { // nil: the user may not read them any more
+		t = route.NewTables(tables)
+	}
+	r.tables.Store(t)
 	r.epoch.Add(1)
 	r.renew()
 }
@@ -76,9 +80,20 @@ func (r *routing) learn(message string) bool {
 // asked notes that a text was parsed by a server that was asked for its key. If it said nothing,
 // it won't the next time.
 func (r *routing) asked(t *text) {
-	if r.answer(t) == nil && r.wantNotice() {
-		t.keys.Store(&keyAnswer{epoch: r.epoch.Load()})
+	old, epoch := t.keys.Load(), r.epoch.Load()
+	if (old == nil || old.epoch != epoch) && r.wantNotice() {
+		t.keys.CompareAndSwap(old, &keyAnswer{epoch: epoch}) // another node may have said something meanwhile
 	}
+}
+
+// wants reports whether a server should parse the text, and so tell its key, though it may know the text by
+// name: what was told before is forgotten or doesn't count any more.
+func (r *routing) wants(t *text) bool { return r.answer(t) == nil && r.wantNotice() }
+
+// outdated notes that the schema has changed since a server last said something of the text.
+func (r *routing) outdated(t *text) {
+	t.keys.Store(nil)
+	r.c.watcher.Hint(metadata.HintTables)
 }
 
 // dialFailed counts the replicasets whose nodes couldn't be connected to.

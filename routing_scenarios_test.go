@@ -16,6 +16,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/picodata/go-picodata"
+	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
 	"github.com/picodata/go-picodata/picotest"
 )
@@ -227,6 +228,132 @@ func TestTheSecondInsertIsRouted(t *testing.T) {
 				if stray, all := r.stray(); len(stray) != 0 || all != 50 {
 					t.Errorf("%d of %d went astray: %v", len(stray), all, r.c.Stats().Routing)
 				}
+			})
+		}
+	}
+}
+
+// TestKeysAreLearntAnew: what servers said of texts is forgotten, while every connection knows the text by
+// name and has no reason to parse it again. The next execution has it parsed, and those after it are routed.
+func TestKeysAreLearntAnew(t *testing.T) {
+	const text = "insert into t_0 values ($1) on conflict do nothing"
+	for name, forget := range map[string]func(r *routed){
+		"the oldest version leaves the cluster": func(r *routed) {
+			old := r.c.Topology()
+			<-r.cluster.Node("i8").Stop()
+			for topo := old; topo.MinVersion() == old.MinVersion(); {
+				var err error
+				if topo, err = r.changed(topo); err != nil {
+					r.t.Fatal(err)
+				}
+			}
+		},
+		"many other texts come": func(r *routed) {
+			for i := range 4 * 64 {
+				r.exec(fmt.Sprintf("select %d", i))
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := picotest.Start(t, fourShards("26.2"))
+			createKeyed(t, cluster, "notices")
+			if err := cluster.Node("i8").SetVersion("26.1"); err != nil {
+				t.Fatal(err)
+			}
+			r := openRouted(t, cluster, "notices", options.WithInstanceRole(options.RoleLeader), options.WithQueryMetadataCacheSize(64),
+				options.WithTopologyUpdateInterval(50*time.Millisecond))
+			for i := range 100 { // each leader has named it by now
+				r.exec(text, i)
+			}
+			forget(r)
+			r.exec(text, 1000)
+			before := r.c.Stats().Routing
+			for i := range 50 {
+				r.exec(text, 2000+i)
+			}
+			if after := r.c.Stats().Routing; after["routed"]-before["routed"] != 50 {
+				t.Errorf("%v, then %v", before, after)
+			}
+		})
+	}
+}
+
+// changed waits for another snapshot than old.
+func (r *routed) changed(old *metadata.Topology) (*metadata.Topology, error) {
+	news := make(chan *metadata.Topology, 1)
+	r.c.OnTopologyChange(func(topo *metadata.Topology) {
+		select {
+		case news <- topo:
+		default:
+		}
+	})
+	defer r.c.OnTopologyChange(nil)
+	if topo := r.c.Topology(); topo.Version != old.Version {
+		return topo, nil
+	}
+	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Second)
+	defer cancel()
+	select {
+	case topo := <-news:
+		return topo, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// TestATableMadeAnewIsRoutedByItsNewKey: a table is dropped and made anew with another sharding key, through
+// this connector or behind its back.
+func TestATableMadeAnewIsRoutedByItsNewKey(t *testing.T) {
+	for _, c := range []struct{ version, user string }{{"25.5", "app"}, {"26.2", "app"}, {"26.2", "notices"}} {
+		for _, own := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s %s own=%v", c.version, c.user, own), func(t *testing.T) {
+				cluster := picotest.Start(t, fourShards(c.version))
+				r := openRouted(t, cluster, c.user, options.WithTopologyUpdateInterval(50*time.Millisecond))
+				ddl := func(text string) {
+					t.Helper()
+					if own {
+						r.exec(text)
+					} else if err := cluster.Exec(text); err != nil {
+						t.Fatal(err)
+					}
+				}
+				grant := func() {
+					if err := cluster.Exec("grant write on table again to " + c.user); err != nil && !own {
+						t.Fatal(err)
+					}
+				}
+				ddl("create table again (id int, s text, primary key (id)) distributed by (id)")
+				grant()
+				// insert reports how many of 20 rows ran where they lie. An error that says that the schema
+				// has changed is the server's own, on versions that don't invalidate statements.
+				id := 0
+				insert := func() int {
+					cluster.ResetCounters()
+					for range 20 {
+						id++
+						_, err := r.ExecContext(t.Context(), "insert into again values ($1, $2)", id, fmt.Sprint("s", id))
+						if e := (*picodata.Error)(nil); err != nil && !(errors.As(err, &e) && e.Kind == picodata.KindSchema) {
+							t.Fatal(err)
+						}
+					}
+					stray, all := r.stray()
+					return all - len(stray)
+				}
+				until20 := func(what string) {
+					t.Helper()
+					ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+					defer cancel()
+					for n := insert(); n != 20; n = insert() {
+						if ctx.Err() != nil {
+							t.Fatalf("%s: only %d of 20 rows ran where they lie: %v", what, n, r.c.Stats().Routing)
+						}
+					}
+				}
+				until20("at first")
+				ddl("drop table again")
+				ddl("create table again (id int, s text, primary key (id, s)) distributed by (s)")
+				grant()
+				until20("with another key")
 			})
 		}
 	}

@@ -86,6 +86,9 @@ func (r *run) do() error {
 			if len(r.args) > 0 {
 				r.s.c.routing.asked(r.text)
 			}
+			if r.text.info.Class == sqltext.DDL && r.op.executes() {
+				r.s.c.watcher.Hint(metadata.HintTables)
+			}
 			return nil
 		}
 		if err = r.failed(err, h, false); err != nil {
@@ -110,6 +113,9 @@ func (r *run) once(h *hint) (err error) {
 	r.attempts++
 	if r.s.c.trace.statement != nil {
 		r.lastNode = nodeOf(r.lease.Node())
+	}
+	if len(r.args) > 0 && r.s.c.routing.wants(r.text) {
+		w.ParseAnew(r.text.sql)
 	}
 	switch r.op {
 	case opQuery:
@@ -345,8 +351,8 @@ func (r *run) weigh(err error, h *hint, delivered bool) error {
 	if v.connErr {
 		c.routing.health.Error(n.Replicaset, c.clock.Now())
 	}
-	if r.text.keys.Load() != nil && kind == KindStale {
-		r.text.keys.Store(nil)
+	if kind == KindStale || kind == KindSchema {
+		c.routing.outdated(r.text)
 	}
 	w := r.lease.Conn()
 	stop := v.action == giveUp || v.action != revive && (r.tries >= c.cfg.MaxRetries || !c.count.mayRetry())

@@ -135,6 +135,14 @@ func (c *Conn) unname(s *stmt, onServer bool) {
 	}
 }
 
+// ParseAnew has the next execution of the text send it to the server again, though it has a name there: what
+// the server says as it parses, of the sharding key for instance, isn't said otherwise.
+func (c *Conn) ParseAnew(sql string) {
+	if s := c.stmts.lookup(sql); s != nil {
+		c.unname(s, true)
+	}
+}
+
 // shed gives up all names: the server has no room for statements.
 func (c *Conn) shed() {
 	for len(c.stmts.named) > 0 {
