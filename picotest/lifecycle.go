@@ -63,6 +63,10 @@ func (n *Node) exitLocked() {
 		return
 	}
 	n.process = gone
+	if n.current == offline && n.target == online {
+		n.target, n.targetIncarn = offline, n.incarnation // it didn't get there
+		n.c.publishLocked()
+	}
 	if n.up != nil {
 		close(n.up)
 		n.up = nil
@@ -95,25 +99,42 @@ func (n *Node) missLocked() {
 // leaveLocked makes the instance Offline and lets another one lead in its place.
 func (n *Node) leaveLocked(reason string) {
 	n.current, n.target = offline, offline
+	n.targetIncarn = n.incarnation
 	n.reason, n.changed = reason, n.c.clock.Now()
-	n.failoverLocked()
+	if !n.failoverLocked() {
+		n.rs.reconfiguredLocked(1, 1)
+	}
 	n.c.publishLocked()
 }
 
-// failoverLocked gives the replicaset that n leads, or was about to lead, to another member that is there. Without one it stays.
-func (n *Node) failoverLocked() {
+// reconfiguredLocked counts new versions of the configurations of a replicaset and its tier, as many as were recorded
+// (testdata/live/failover-*.txt). Without a member to apply it the replicaset's is only a target.
+func (rs *replicaset) reconfiguredLocked(own, tiers uint64) {
+	rs.targetConfig = rs.config + own
+	for _, m := range rs.members {
+		if m.current == online {
+			rs.config = rs.targetConfig
+		}
+	}
+	rs.tier.version += tiers
+}
+
+// failoverLocked gives the replicaset that n leads, or was about to lead, to another member that is there, and
+// tells whether there was one. Without one it stays.
+func (n *Node) failoverLocked() bool {
 	rs := n.rs
 	if rs.master != n && rs.target != n {
-		return
+		return false
 	}
 	rs.cancelLocked()
 	for _, m := range rs.members {
 		if m != n && m.current == online && m.aliveLocked() {
 			n.c.promoteLocked(rs, m, n.process == stopping)
-			return
+			return true
 		}
 	}
 	rs.target = rs.master
+	return false
 }
 
 // Start starts an instance that is down. It accepts connections at once and lets nobody in until it
@@ -127,6 +148,12 @@ func (n *Node) Start() <-chan struct{} {
 		return closedChan()
 	}
 	n.process = starting
+	if n.current == offline {
+		// The rows say that it is on its way.
+		n.target, n.targetIncarn = online, n.incarnation+1
+		n.reason, n.changed = "wakeup", c.clock.Now()
+		c.publishLocked()
+	}
 	n.down = make(chan struct{})
 	n.up = make(chan struct{})
 	n.storage.clear()
@@ -170,6 +197,14 @@ func (n *Node) backLocked(reason string) {
 	c, rs := n.c, n.rs
 	n.current, n.target = online, online
 	n.reason, n.changed = reason, c.clock.Now()
+	switch {
+	case reason != "wakeup":
+		rs.reconfiguredLocked(2, 2)
+	case rs.master == n:
+		rs.reconfiguredLocked(3, 2)
+	default:
+		rs.reconfiguredLocked(3, 3)
+	}
 	if rs.master != n {
 		n.readOnly.Store(true)
 		if rs.master.current != online || rs.master.process == gone {

@@ -81,9 +81,7 @@ func (c *Cluster) Expel(instance string) error {
 	if c.raftLeader == n {
 		c.electNowLocked()
 	}
-	rs.config++
-	rs.targetConfig = rs.config
-	rs.tier.version++
+	rs.reconfiguredLocked(2, 1)
 	c.publishLocked()
 	return nil
 }

@@ -129,10 +129,7 @@ func (c *Cluster) promoteLocked(rs *replicaset, to *Node, planned bool) {
 		c.eng.SetLag(rs.uuid, to.name, false)
 	}
 	rs.master, rs.target = to, to
-	rs.masterChanges++
-	rs.config++
-	rs.targetConfig = rs.config
-	rs.tier.version++
+	rs.reconfiguredLocked(2, 2)
 	if old != to {
 		old.readOnly.Store(true)
 		c.eng.ForgetUnlogged(old.name)

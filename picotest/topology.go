@@ -11,17 +11,16 @@ import (
 
 // replicaset is a group of instances with the same buckets. Guarded by Cluster.mu.
 type replicaset struct {
-	name, uuid    string
-	tier          *tier
-	members       []*Node
-	master        *Node // current_master_name
-	target        *Node // target_master_name
-	config        uint64
-	targetConfig  uint64
-	masterChanges uint64
-	gone          bool // all members were expelled
-	turn          int  // whose turn it is to serve a balanced read
-	change        *Switch
+	name, uuid   string
+	tier         *tier
+	members      []*Node
+	master       *Node // current_master_name
+	target       *Node // target_master_name
+	config       uint64
+	targetConfig uint64
+	gone         bool // all members were expelled
+	turn         int  // whose turn it is to serve a balanced read
+	change       *Switch
 }
 
 // tier is a group of replicasets. Guarded by Cluster.mu.
@@ -235,7 +234,7 @@ func (rs *replicaset) row() engine.ReplicasetRow {
 	}
 	row := engine.ReplicasetRow{
 		Name: rs.name, UUID: rs.uuid, Tier: rs.tier.name, Weight: 1, WeightOrigin: "auto", State: state,
-		CurrentConfig: rs.config, TargetConfig: rs.targetConfig, MasterChanges: rs.masterChanges,
+		CurrentConfig: rs.config, TargetConfig: rs.targetConfig,
 	}
 	if rs.master != nil {
 		row.CurrentMaster, row.TargetMaster = rs.master.name, rs.target.name

@@ -78,7 +78,7 @@ type ReplicasetRow struct {
 	WeightOrigin, State               string
 	CurrentConfig, TargetConfig       uint64
 	PromotionVclock                   string // JSON text; "" is {}
-	MasterChanges                     uint64
+	MasterChanges                     uint64 // 0 in all recordings, after switchovers and failovers too
 	CurrentBucketState                uint64
 	TargetBucketState                 uint64
 }
