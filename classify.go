@@ -23,7 +23,7 @@ const (
 	KindCapacity             // connections, statements or portals of the instance are used up
 	KindLogin                // 28P01, 28000
 	KindStale                // 42999: the prepared statement was invalidated; nothing ran
-	KindLostStatement        // the server doesn't know a prepared statement or portal; nothing ran
+	KindLostStatement        // the server doesn't know the name of a prepared statement or portal, or knows it already; nothing ran
 	KindSchema               // router and storage see different schemas; the storage refused
 	KindSwitchover           // a leader changed while the statement was under way
 	KindRoute                // a replicaset couldn't be reached or its buckets weren't where the router looked
@@ -176,7 +176,9 @@ func classify(code, message string) Kind {
 		return KindUnsupported
 	case "22P02", "22P03", "08P01":
 		return KindParameters
-	case "42P05", "42P03", "42601":
+	case "42P05", "42P03", "26000":
+		return KindLostStatement
+	case "42601":
 		return KindQuery
 	case "25006":
 		// What PostgreSQL and proxies in front of it say of a write on a standby.

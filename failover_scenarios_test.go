@@ -539,7 +539,7 @@ func TestDeadReplicaIsLeftAlone(t *testing.T) {
 		before := dials()
 		w.cluster.ResetCounters()
 		var failed atomic.Int64
-		stop := w.work(8, 10*time.Millisecond, func() { failed.Add(int64(len(w.read("select 45", 1)))) })
+		stop := w.work(8, 100*time.Millisecond, func() { failed.Add(int64(len(w.read("select 45", 1)))) })
 		time.Sleep(time.Minute)
 		stop()
 		if failed.Load() > 0 {

@@ -351,7 +351,7 @@ func readAll(ctx context.Context, db *sql.DB, text string, args ...any) (n int, 
 // TestHostileServer is FuzzHostileServer for as long as a test may take.
 func TestHostileServer(t *testing.T) {
 	recorded := recordedAnswers(t)
-	rounds := 1500
+	rounds := 800
 	if testing.Short() {
 		rounds = 200
 	}

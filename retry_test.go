@@ -123,6 +123,7 @@ func TestJudge(t *testing.T) {
 		// The server proves that nothing ran.
 		{"stale statement", answered("42999", "prepared statement x has been invalidated"), update, flags{}, again, serverSays, false, false, false},
 		{"lost statement", answered("XX000", "Couldn't find statement 'x'."), update, flags{}, again, serverSays, false, false, false},
+		{"statement's name taken", answered("42P05", "Statement 'x' for client 1 already exists"), update, flags{}, again, serverSays, false, false, false},
 		{"storage of statements full", answered("XX000", "Statement storage is full. Current size limit: 2."), update, flags{}, again, serverSays, false, false, false},
 		{"forward=off, routable", answered("XX000", forwardOff), oneRow, flags{routable: true}, reroute, serverSays, false, false, false},
 		{"forward=off, hinted or routed already", answered("XX000", forwardOff), oneRow, flags{}, giveUp, serverSays, false, false, false},
