@@ -1,0 +1,5 @@
+package logger
+
+type LogLevel uint8
+
+const LevelError LogLevel = 4
