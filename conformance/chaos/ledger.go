@@ -138,13 +138,6 @@ func kindOfError(err error) string {
 	return fmt.Sprintf("%T", err)
 }
 
-// known returns whether a key was acknowledged before the call.
-func (l *ledger) known(key int) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.rows[key] == acknowledged
-}
-
 func (l *ledger) report(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
