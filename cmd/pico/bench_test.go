@@ -247,9 +247,46 @@ func TestBenchFaults(t *testing.T) {
 		all = append(all, f.What)
 	}
 	text := strings.Join(all, "\n")
-	wants(t, text, "instance changed role: i2, ", "replicaset has a leader: default_1, ", " → i2", "dial failed: i4@", "node ejected: i4@", "refused", "instance joined: i5")
+	wants(t, text, "instance changed role: i2, ", "replicaset has a leader: default_1, ", " → i2", "node ejected: i4@", "instance joined: i5")
 	if regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-`).MatchString(text) {
 		t.Errorf("uuids instead of names:\n%s", text)
+	}
+}
+
+// TestHeard: of the driver's log the report has ejections with their causes, and of failed dials the first.
+func TestHeard(t *testing.T) {
+	began := time.Unix(100, 0)
+	rec := newRecorder(began, time.Second)
+	log := newEventLog(nil)
+	log.onEvent(rec.heard)
+	say := func(after time.Duration, level slog.Level, message string, attrs ...slog.Attr) {
+		r := slog.NewRecord(began.Add(after), level, "picodata: "+message, 0)
+		r.AddAttrs(append(attrs, slog.String("node", "i1"), slog.String("address", "h:1"))...)
+		if err := log.Handle(t.Context(), r); err != nil {
+			t.Error(err)
+		}
+	}
+	refused := slog.Any("error", errors.New("picodata: i1 (h:1): dial: refused"))
+	say(time.Second, slog.LevelInfo, "dial failed", refused)
+	say(2*time.Second, slog.LevelInfo, "dial failed", refused)
+	say(2*time.Second, slog.LevelWarn, "node ejected", slog.Duration("for", time.Second))
+	say(3*time.Second, slog.LevelInfo, "node joined")
+	say(4*time.Second, slog.LevelInfo, "node readmitted")
+	say(60*time.Second, slog.LevelInfo, "dial failed", refused)
+	say(200*time.Second, slog.LevelWarn, "node ejected", slog.Duration("for", time.Second))
+	var got []string
+	for _, f := range rec.faults {
+		got = append(got, fmt.Sprintf("%v %s", f.At, f.What))
+	}
+	want := []string{"1s dial failed: i1@h:1: refused", "2s node ejected: i1@h:1: refused, for 1s", "4s node readmitted: i1@h:1", "1m0s dial failed: i1@h:1: refused", "3m20s node ejected: i1@h:1: its connections failed, for 1s"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for i := range 2 * maxFaults {
+		rec.befell(began, fmt.Sprint(i))
+	}
+	if len(rec.faults) != maxFaults || rec.more != maxFaults+len(want) {
+		t.Errorf("%d faults and %d more", len(rec.faults), rec.more)
 	}
 }
 

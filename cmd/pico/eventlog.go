@@ -33,6 +33,9 @@ func (e nodeEvent) String() string {
 	return text
 }
 
+// again is how long one trouble of a node explains the next.
+const again = 5 * time.Second
+
 // eventLog hears the driver's log: why a node was ejected is told there and nowhere else.
 type eventLog struct {
 	next slog.Handler // nil = none
@@ -105,8 +108,11 @@ func (l *eventLog) note(e nodeEvent) {
 	if e.What == "node readmitted" {
 		delete(l.last, e.Address)
 	} else {
-		if before, ok := l.last[e.Address]; ok && e.Err == "" {
-			e.Err = before.Err // the dial before the ejection said it
+		if e.What != "node full" && e.Err == "" {
+			e.Err = "its connections failed"
+			if before, ok := l.last[e.Address]; ok && e.At.Sub(before.At) < again {
+				e.Err = before.Err // the dial before the ejection said it
+			}
 		}
 		l.last[e.Address] = e
 	}

@@ -230,9 +230,6 @@ func nameIn(c picodata.TopologyChange, text string) string {
 	return text
 }
 
-// again is how long failed dials of a node count as one trouble.
-const again = 5 * time.Second
-
 // heard records what the driver's log said of a node: ejections, and of failed dials the first.
 func (r *recorder) heard(e nodeEvent) {
 	switch e.What {
