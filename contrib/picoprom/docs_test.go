@@ -3,6 +3,7 @@ package picoprom
 import (
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -32,6 +33,11 @@ func TestDocs(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 			continue
+		}
+		for _, name := range metricName.FindAllString(string(text), -1) {
+			if !slices.ContainsFunc(Metrics(), func(m Metric) bool { return m.Name == name }) {
+				t.Errorf("%s names %s, which nobody exports", page, name)
+			}
 		}
 		before, rest, ok := strings.Cut(string(text), begin)
 		got, after, closed := strings.Cut(rest, end)
