@@ -276,7 +276,7 @@ func TestHeard(t *testing.T) {
 	say(200*time.Second, slog.LevelWarn, "node ejected", slog.Duration("for", time.Second))
 	var got []string
 	for _, f := range rec.faults {
-		got = append(got, fmt.Sprintf("%v %s", f.At, f.What))
+		got = append(got, fmt.Sprintf("%v %s", time.Duration(f.At), f.What))
 	}
 	want := []string{"1s dial failed: i1@h:1: refused", "2s node ejected: i1@h:1: refused, for 1s", "4s node readmitted: i1@h:1", "1m0s dial failed: i1@h:1: refused", "3m20s node ejected: i1@h:1: its connections failed, for 1s"}
 	if !slices.Equal(got, want) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"sync"
@@ -45,18 +46,35 @@ type group struct {
 	errors int
 }
 
+// offset is a time since the run began, in JSON in seconds.
+type offset time.Duration
+
+// Seconds is time.Duration's.
+func (o offset) Seconds() float64 { return time.Duration(o).Seconds() }
+
+// MarshalJSON writes seconds.
+func (o offset) MarshalJSON() ([]byte, error) { return json.Marshal(o.Seconds()) }
+
+// UnmarshalJSON reads seconds.
+func (o *offset) UnmarshalJSON(text []byte) error {
+	var s float64
+	err := json.Unmarshal(text, &s)
+	*o = offset(s * float64(time.Second))
+	return err
+}
+
 // failure is one kind of error.
 type failure struct {
-	Kind  string        `json:"kind"`
-	Count int           `json:"count"`
-	First time.Duration `json:"first"` // since the run began
-	Text  string        `json:"text"`  // of the first
+	Kind  string `json:"kind"`
+	Count int    `json:"count"`
+	First offset `json:"first_seconds"`
+	Text  string `json:"text"` // of the first
 }
 
 // fault is what befell the cluster during a run.
 type fault struct {
-	At   time.Duration `json:"at"` // since the run began
-	What string        `json:"what"`
+	At   offset `json:"at_seconds"`
+	What string `json:"what"`
 }
 
 // recorder gathers the outcome of every statement. One lock for all workers costs nothing beside a round trip.
@@ -99,7 +117,7 @@ func (r *recorder) done(kind, node string, due, now time.Time, err error) {
 		name := errorKind(err)
 		f := r.failed[name]
 		if f == nil {
-			f = &failure{Kind: name, First: now.Sub(r.began), Text: strings.TrimPrefix(err.Error(), "picodata: ")}
+			f = &failure{Kind: name, First: offset(now.Sub(r.began)), Text: strings.TrimPrefix(err.Error(), "picodata: ")}
 			r.failed[name] = f
 		}
 		f.Count++
@@ -147,7 +165,7 @@ func (r *recorder) befell(now time.Time, what string) {
 		r.more++
 		return
 	}
-	r.faults = append(r.faults, fault{max(now.Sub(r.began), 0), what})
+	r.faults = append(r.faults, fault{offset(max(now.Sub(r.began), 0)), what})
 }
 
 // progress is what the bar shows.
