@@ -138,16 +138,24 @@ func (d *doctor) examine(ctx context.Context) error {
 	}
 	if d.topo = c.Topology(); d.topo != nil {
 		d.views = metadata.Select(d.cfg, d.topo)
-		d.sayf(sevOK, "cluster", "", "", "%d instances in %d replicasets of %d tiers, told by %s", len(d.views), len(d.topo.Replicasets), len(d.topo.Tiers), d.topo.ReadFrom)
+		if d.topo.Static {
+			d.sayf(sevNote, "cluster", "", "mode and topology in the DSN, and the right to read _pico_instance, decide whether it is read",
+				"the topology isn't read: %s, and nothing is known of roles, replicasets and versions", plural(len(d.views), "address", "addresses"))
+		} else {
+			d.sayf(sevOK, "cluster", "", "", "%s in %s of %s, told by %s", plural(len(d.views), "instance", "instances"),
+				plural(len(d.topo.Replicasets), "replicaset", "replicasets"), plural(len(d.topo.Tiers), "tier", "tiers"), d.topo.ReadFrom)
+		}
 	}
 	d.probeAll(ctx)
 	d.reachability()
 	d.certificates()
 	d.clocks()
 	if d.topo != nil {
-		d.versions()
 		d.rights(ctx, c)
 		d.nodeSet()
+	}
+	if d.topo != nil && !d.topo.Static {
+		d.versions()
 		d.replicas()
 		d.hosts(c.Stats().Topology)
 	}
@@ -205,6 +213,14 @@ func (d *doctor) text() string {
 			fmt.Fprintf(&b, "%22s → %s\n", "", f.Do)
 		}
 	}
-	fmt.Fprintf(&b, "\n%d faults, %d warnings, %d notes\n", count[sevFault], count[sevWarning], count[sevNote])
+	fmt.Fprintf(&b, "\n%s, %s, %s\n", plural(count[sevFault], "fault", "faults"), plural(count[sevWarning], "warning", "warnings"), plural(count[sevNote], "note", "notes"))
 	return b.String()
+}
+
+// plural is a number with its noun.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprint(n, " ", many)
 }

@@ -52,7 +52,9 @@ func (d *doctor) versions() {
 	if lowest.Known() {
 		d.unknownTo(lowest)
 	}
-	d.quiet(began, "versions", "all instances are "+lowest.String())
+	if lowest.Known() {
+		d.quiet(began, "versions", "all instances are "+lowest.String())
+	}
 }
 
 // unknownTo reports the settings that a version ignores without a word.
@@ -172,7 +174,7 @@ func (d *doctor) nodeSet() {
 	} else if leaders == 0 && d.topo.RolesKnown && d.cfg.Routing != options.RoutingOff {
 		d.say(sevNote, "node set", "", "no leader is in the node set: nothing can be routed to a leader, and every write costs a hop", "instance_role=any or leader, unless that is what you want")
 	}
-	text := fmt.Sprintf("%d of %d instances are used", used, len(d.views))
+	text := fmt.Sprintf("%d of %s are used", used, plural(len(d.views), "instance", "instances"))
 	if len(reasons) > 0 {
 		text += "; not " + strings.Join(reasons, ", ")
 	}
@@ -212,7 +214,11 @@ func (d *doctor) replicas() {
 	if rp := d.cfg.ReadPreference; rp == options.ReadPreferenceReplica || rp == options.ReadPreferenceAny {
 		d.sayf(sevNote, "replicas", "", "read_preference=leader where a read must see the last write", "read_preference=%s: reads may be stale, and during a rebalancing incomplete", rp)
 	}
-	d.quiet(began, "replicas", "every replicaset has a leader, and all instances are Online")
+	if d.topo.RolesKnown {
+		d.quiet(began, "replicas", "every replicaset has a leader, and all instances are Online")
+	} else {
+		d.quiet(began, "replicas", "all instances are Online")
+	}
 }
 
 // hosts reports on the instances that are met at the DSN's address and not at their own.

@@ -80,7 +80,8 @@ func (d *doctor) probeOf(address string, in *metadata.Instance, dsn bool) *probe
 // probeAll asks every address that wasn't asked yet: those that instances have, and those of the DSN.
 func (d *doctor) probeAll(ctx context.Context) {
 	for i := range d.views {
-		if v := &d.views[i]; v.Instance != nil && v.Address != "" {
+		// What allowed_networks shuts out is not dialled for curiosity either: a login would follow.
+		if v := &d.views[i]; v.Instance != nil && v.Address != "" && v.Excluded != metadata.NetworkRefused {
 			d.probeOf(v.Address, v.Instance, false)
 		}
 	}
@@ -190,11 +191,11 @@ func (d *doctor) reachability() {
 	}
 	if began != len(d.found) {
 		if answered > 0 {
-			d.sayf(sevNote, "reachability", "", "", "%d of %d addresses answer", answered, len(d.probes))
+			d.sayf(sevNote, "reachability", "", "", "%d of %s answered", answered, plural(len(d.probes), "address", "addresses"))
 		}
 		return
 	}
-	d.quiet(began, "reachability", fmt.Sprintf("all %d addresses answer and are who they should be%s", answered, d.slowest()))
+	d.quiet(began, "reachability", fmt.Sprintf("%s answered, and are who they should be%s", plural(answered, "address", "addresses"), d.slowest()))
 }
 
 func (d *doctor) nameOf(uuid string) string {

@@ -17,7 +17,7 @@ func TestCheckHealthy(t *testing.T) {
 	c := picotest.Start(t, picotest.Config{})
 	s := newSession(c)
 	out := s.must(t, "check")
-	wants(t, out, "4 instances in 2 replicasets of 1 tiers", "all 4 addresses answer", "no server does TLS", "all clocks agree", "all instances are 26.2.",
+	wants(t, out, "4 instances in 2 replicasets of 1 tier, told by", "4 addresses answered", "no server does TLS", "all clocks agree", "all instances are 26.2.",
 		"may read every system table", "4 of 4 instances are used", "every replicaset has a leader", "nothing fights", "\n0 faults, 0 warnings")
 	text := s.must(t, "check", "--json", c.DSN())
 	if err := json.Unmarshal([]byte(text), new(map[string]any)); err != nil {
@@ -59,7 +59,7 @@ func TestCheckFinds(t *testing.T) {
 			name:  "an address that nobody answers at",
 			spoil: func(_ *testing.T, c *picotest.Cluster) { c.Node("i4").Advertise("127.0.0.1:1") },
 			dsn:   func(c *picotest.Cluster) string { return c.Node("i1").DSN() },
-			code:  exitFaults, want: []string{"FAULT    reachability  i4@127.0.0.1:1: the advertised address doesn't answer: dial: ", "address_map=127.0.0.1:1>HOST:PORT", "3 of 4 addresses answer"},
+			code:  exitFaults, want: []string{"FAULT    reachability  i4@127.0.0.1:1: the advertised address doesn't answer: dial: ", "address_map=127.0.0.1:1>HOST:PORT", "3 of 4 addresses answered"},
 		},
 		{
 			name:  "a node of the DSN that is down",
@@ -160,6 +160,11 @@ func TestCheckFinds(t *testing.T) {
 			code: exitFaults, want: []string{"FAULT    login", "WITH LOGIN"},
 		},
 		{
+			name: "no topology",
+			dsn:  func(c *picotest.Cluster) string { return with(c.DSN(), "mode=bootstrap&topology=off&routing=off") },
+			code: exitDone, want: []string{"note     cluster       the topology isn't read: 4 addresses", "4 addresses answered"},
+		},
+		{
 			name: "one host", dsn: func(c *picotest.Cluster) string { return c.Node("i1").DSN() },
 			code: exitDone, want: []string{"the DSN names one node"},
 		},
@@ -196,6 +201,23 @@ func withTLS(dsn, settings string) string {
 		}
 	}
 	return before + "?" + strings.Join(append(rest, settings), "&")
+}
+
+// TestCheckKeepsOut: nothing is dialled that allowed_networks shuts out.
+func TestCheckKeepsOut(t *testing.T) {
+	c := picotest.Start(t, picotest.Config{})
+	s := newSession(c)
+	s.env[dsnVariable] = with(c.Node("i1").DSN(), "allowed_networks=10.0.0.0/8")
+	out, _, code := s.run(t, "check")
+	if code != exitWarnings {
+		t.Errorf("exit code %d", code)
+	}
+	wants(t, out, "WARNING  node set      i2: not used: ")
+	for _, name := range []string{"i2", "i3", "i4"} {
+		if n := c.Node(name).Counters().Ever; n != 0 {
+			t.Errorf("%s was dialled %d times", name, n)
+		}
+	}
 }
 
 func TestClocks(t *testing.T) {

@@ -114,7 +114,7 @@ func (d *doctor) certificates() {
 	}
 	switch {
 	case shown > 0:
-		d.quiet(began, "tls", fmt.Sprintf("%d certificates are good for their names, sslmode=%s", shown, d.cfg.SSLMode))
+		d.quiet(began, "tls", fmt.Sprintf("%s good for the names that are dialled, sslmode=%s", plural(shown, "certificate is", "certificates are"), d.cfg.SSLMode))
 	case silent > 0:
 		d.quiet(began, "tls", fmt.Sprintf("no server does TLS, and sslmode=%s is content with that", d.cfg.SSLMode))
 	}

@@ -150,6 +150,9 @@ func rowOf(c *client, v *metadata.NodeView, n *picodata.NodeStats, latency time.
 	}
 	if n != nil {
 		r.Connections, r.InUse, r.Ejected = n.Open, n.InUse, n.Ejected
+		if v.Instance == nil {
+			r.LatencyMS = float64(n.Latency.Microseconds()) / 1000 // a hint can't name it, so that it can't be pinged apart
+		}
 	}
 	switch {
 	case r.Ejected:
