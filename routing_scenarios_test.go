@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -162,10 +163,13 @@ func (r *routed) insertEverywhere(n int) {
 	}
 }
 
+// routingRows: 2,000 on each of five clusters make 10,000 of each type.
+var routingRows = flag.Int("routing.rows", 2000, "rows of each key type that TestInsertsArriveAtTheirOwner inserts in each of its clusters; 100 with -short")
+
 // TestInsertsArriveAtTheirOwner: inserts of random keys of each type, on each version. On 26.2 a
 // wrong guess is refused besides, under forward=off.
 func TestInsertsArriveAtTheirOwner(t *testing.T) {
-	n := 1000
+	n := *routingRows
 	if testing.Short() {
 		n = 100
 	}
@@ -177,7 +181,9 @@ func TestInsertsArriveAtTheirOwner(t *testing.T) {
 			if c.forward != "" {
 				opts = append(opts, options.WithForward(options.ForwardOff))
 			}
-			cluster := picotest.Start(t, fourShards(c.version))
+			cfg := fourShards(c.version)
+			cfg.Statements = 2 * n
+			cluster := picotest.Start(t, cfg)
 			createKeyed(t, cluster, c.user)
 			r := openRouted(t, cluster, c.user, opts...)
 			r.insertEverywhere(n)
