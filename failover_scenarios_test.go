@@ -298,7 +298,7 @@ func (w *world) online(instance string) bool {
 // while and run again once at most, a write isn't touched.
 func TestSlowStatementsOutliveASwitch(t *testing.T) {
 	bubble(t, picotest.Config{}, func(t *testing.T, w *world) {
-		w.filled(10)
+		w.filled(10, options.WithMaxRetries(0)) // waking is no retry
 		hold := w.cluster.Hold(picotest.SQL("from t"))
 		var quick, slow, write answers
 		quick.begin(func() error { _, err := w.ExecContext(t.Context(), "select v from t where id = $1", 1); return err })

@@ -37,6 +37,13 @@ var ways = []way{
 		}
 		return errors.Join(rows.Err(), rows.Close())
 	}},
+	{"db.Query, unread", func(ctx context.Context, w *world, query string, args ...any) error {
+		rows, err := w.QueryContext(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		return rows.Close()
+	}},
 	{"Stmt", func(ctx context.Context, w *world, query string, args ...any) error {
 		s, err := w.PrepareContext(ctx, query)
 		if err != nil {
@@ -143,7 +150,7 @@ func TestBadconnDuplicateWrite(t *testing.T) {
 						t.Errorf("%s: the error invites to run it again: %v", name, err)
 					case unknown.Node.Name == "" || !strings.Contains(unknown.Fingerprint, "INSERT") && !strings.Contains(unknown.Fingerprint, "insert"):
 						t.Errorf("%s: node %v, fingerprint %q", name, unknown.Node, unknown.Fingerprint)
-					case f.time > 0 && !errors.Is(err, context.DeadlineExceeded):
+					case f.time > 0 && !errors.Is(err, context.DeadlineExceeded) && way.name != "db.Query, unread": // Close waits half a second
 						t.Errorf("%s: %v isn't the context's error", name, err)
 					}
 					var rows int
@@ -321,21 +328,28 @@ func TestReadsOutliveConnections(t *testing.T) {
 	})
 }
 
-// A read that a node keeps failing is answered by another, each time, and the node is left alone soon.
+// A read that a node fails is answered by another at the second attempt, though the policy prefers that node.
 func TestRetriesPreferAnotherNode(t *testing.T) {
 	bubble(t, three, func(t *testing.T, w *world) {
-		w.open(nil)
-		bad := w.cluster.Node("i2")
-		f := bad.CloseAfter(picotest.OnExecute(), picotest.SQL("select 43")).Times(-1)
-		before := w.c.Stats().Statements.Retries
-		if errs := w.read("select 43", 300); len(errs) > 0 {
-			t.Errorf("%d reads failed: %v", len(errs), errs[0])
+		w.open(nil, options.WithNodeWeights(options.NodeRule{Selector: "i2", Value: 1000}), options.WithEjectionFailureThreshold(0))
+		f := w.cluster.Node("i2").CloseAfter(picotest.OnExecute(), picotest.SQL("select 43")).Times(-1)
+		met := 0
+		for range 60 {
+			w.read("select 1", 10) // fills the budget of retries
+			before := f.Count()
+			if errs := w.read("select 43", 1); len(errs) > 0 {
+				t.Error(errs)
+			}
+			switch f.Count() - before {
+			case 0:
+			case 1:
+				met++
+			default:
+				t.Fatalf("a statement that i2 had failed went there again")
+			}
 		}
-		if n := w.c.Stats().Statements.Retries - before; int(n) != f.Count() || n == 0 {
-			t.Errorf("%d reads met i2 and %d were run again: a second attempt went there too", f.Count(), n)
-		}
-		if n := f.Count(); n > 20 {
-			t.Errorf("i2 got %d of 300 reads, though each ended its connection", n)
+		if met < 30 {
+			t.Errorf("i2 got %d of 60 reads: the test's premise is that it gets most", met)
 		}
 	})
 }

@@ -2,9 +2,12 @@ package picodata
 
 import (
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
+
+	"github.com/picodata/go-picodata/internal/wire"
 )
 
 // rows is the result of a query. Its lease is busy until Close. If the connection is lost
@@ -14,9 +17,13 @@ type rows struct {
 	span      span
 	delivered int64
 	columns   int
+	complete  bool // the answer was read to its end
 	closed    bool
 	err       error
 }
+
+// errAbandoned is the cause when the rest of a write's answer was too slow or too long to be waited for in Close.
+var errAbandoned = errors.New("its rows were closed before the end of the answer came")
 
 var (
 	_ driver.RowsColumnTypeDatabaseTypeName = (*rows)(nil)
@@ -56,6 +63,7 @@ func (r *rows) Next(dest []driver.Value) error {
 			return nil
 		}
 		if err == io.EOF {
+			r.complete = true
 			return err
 		}
 		if err = r.again(err); err != nil {
@@ -120,6 +128,9 @@ func (r *rows) close() error {
 		r.lease.Release()
 		if !r.text.writes() {
 			return nil // the caller has what it wanted of a read
+		}
+		if err == nil && !r.complete {
+			err = &wire.Error{Stage: wire.StageQuery, Sent: true, Answered: true, Cause: errAbandoned}
 		}
 	} else {
 		r.s.release(r.lease, r.extra)
