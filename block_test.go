@@ -78,12 +78,14 @@ func TestBlock(t *testing.T) {
 }
 
 func TestBlockOnAnOldServer(t *testing.T) {
-	_, db, _ := startDB(t, picotest.Config{Version: "25.5"})
-	if err := db.PingContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	var be *picodata.BlockError
-	if _, err := picodata.Block(t.Context(), db, picodata.Stmt{SQL: "select 1"}); !errors.As(err, &be) || !strings.Contains(err.Error(), "26.1") {
-		t.Errorf("%v", err)
+	for _, version := range []string{"25.5", "25.6"} {
+		_, db, _ := startDB(t, picotest.Config{Version: version})
+		if err := db.PingContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var be *picodata.BlockError
+		if _, err := picodata.Block(t.Context(), db, picodata.Stmt{SQL: "select 1"}); !errors.As(err, &be) || !strings.Contains(err.Error(), "26.1") {
+			t.Errorf("%s: %v", version, err)
+		}
 	}
 }

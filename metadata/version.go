@@ -74,8 +74,8 @@ func (v Version) HasQueryMetadata() bool { return v.AtLeast(25, 6) }
 // HasForward: the startup key forward exists since 26.2.1.
 func (v Version) HasForward() bool { return v.AtLeast(26, 2) }
 
-// HasBlocks: DO $$ … $$ blocks exist since 26.1.1 and its development builds.
-func (v Version) HasBlocks() bool { return v.AtLeast(25, 6) }
+// HasBlocks: DO $$ … $$ blocks exist since 26.1.1; its development build 25.6.0 refused them.
+func (v Version) HasBlocks() bool { return v.AtLeast(26, 1) }
 
 // MinVersion is the oldest version among the instances that are Online, for while a cluster
 // is upgraded two versions live in it. It is unknown when an Online instance's version is.

@@ -25,14 +25,14 @@ func TestParseVersion(t *testing.T) {
 
 func TestVersionFeatures(t *testing.T) {
 	for _, c := range []struct {
-		version                             string
-		buckets, metadata, forward, ordered bool
+		version                            string
+		buckets, metadata, blocks, forward bool
 	}{
-		{"25.2.1", false, false, false, true},
-		{"25.5.0", false, false, false, true},
-		{"25.5.1", true, false, false, true},
-		{"25.6.0-a54cfb72b", true, true, false, true},
-		{"26.1.1", true, true, false, true},
+		{"25.2.1", false, false, false, false},
+		{"25.5.0", false, false, false, false},
+		{"25.5.1", true, false, false, false},
+		{"25.6.0-a54cfb72b", true, true, false, false},
+		{"26.1.1", true, true, true, false},
 		{"26.2.1-rc2", true, true, true, true},
 		{"27.0.0", true, true, true, true},
 	} {
@@ -40,8 +40,8 @@ func TestVersionFeatures(t *testing.T) {
 		if !ok {
 			t.Fatal(c.version)
 		}
-		if v.HasBucketFunction() != c.buckets || v.HasQueryMetadata() != c.metadata || v.HasBlocks() != c.metadata || v.HasForward() != c.forward {
-			t.Errorf("%s: buckets %v, metadata %v, forward %v", c.version, v.HasBucketFunction(), v.HasQueryMetadata(), v.HasForward())
+		if v.HasBucketFunction() != c.buckets || v.HasQueryMetadata() != c.metadata || v.HasBlocks() != c.blocks || v.HasForward() != c.forward {
+			t.Errorf("%s: buckets %v, metadata %v, blocks %v, forward %v", c.version, v.HasBucketFunction(), v.HasQueryMetadata(), v.HasBlocks(), v.HasForward())
 		}
 		if !(Version{}).Less(v) || v.Less(v) || v.AtLeast(28, 0) {
 			t.Errorf("%s: order", c.version)
