@@ -107,11 +107,9 @@ func protocol(t *testing.T, s *subject) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		var first, name string
+		var first string
 		for i := range 10 {
-			if err := conn.QueryRowContext(t.Context(), "SELECT pico_instance_uuid()").Scan(&name); err != nil {
-				t.Fatal(err)
-			}
+			name := s.ranOn(t, t.Context(), conn)
 			if i == 0 {
 				first = name
 			}
@@ -123,11 +121,7 @@ func protocol(t *testing.T, s *subject) {
 	t.Run("all nodes take part", func(t *testing.T) {
 		seen := map[string]int{}
 		for range 10 * len(s.topology.Instances) {
-			var uuid string
-			if err := s.db.QueryRowContext(t.Context(), "SELECT pico_instance_uuid()").Scan(&uuid); err != nil {
-				t.Fatal(err)
-			}
-			seen[uuid]++
+			seen[s.ranOn(t, t.Context(), s.db)]++
 		}
 		for i := range s.topology.Instances {
 			if in := &s.topology.Instances[i]; seen[in.UUID] == 0 {
@@ -138,10 +132,8 @@ func protocol(t *testing.T, s *subject) {
 	t.Run("hint", func(t *testing.T) {
 		for i := range s.topology.Instances {
 			in := &s.topology.Instances[i]
-			ctx := picodata.ToInstance(t.Context(), in.Name)
-			var uuid string
-			if err := s.db.QueryRowContext(ctx, "SELECT pico_instance_uuid()").Scan(&uuid); err != nil || uuid != in.UUID {
-				t.Errorf("%s: ran on %s, %v", in.Name, uuid, err)
+			if uuid := s.ranOn(t, picodata.ToInstance(t.Context(), in.Name), s.db); uuid != in.UUID {
+				t.Errorf("%s: ran on %s", in.Name, uuid)
 			}
 		}
 		var unknown *picodata.UnknownNameError

@@ -22,10 +22,7 @@ func roles(t *testing.T, s *subject) {
 	}
 	ranOn := func(t *testing.T, db *sql.DB, ctx context.Context) metadata.Role {
 		t.Helper()
-		var uuid string
-		if err := db.QueryRowContext(ctx, "SELECT pico_instance_uuid()").Scan(&uuid); err != nil {
-			t.Fatal(err)
-		}
+		uuid := s.ranOn(t, ctx, db)
 		in, ok := s.topology.Instance(uuid)
 		if !ok {
 			t.Fatalf("an instance that nobody knows: %s", uuid)

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +27,8 @@ func routing(t *testing.T, s *subject) {
 		{"two columns", "a INT, b TEXT, n INT, PRIMARY KEY (a, b)", "b, a", func(i int) []any { return []any{i, fmt.Sprint("b", i), i} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			s.need(t, s.version.HasBucketFunction(), "_pico_bucket(), of 25.5")
+			s.need(t, s.version.HasQueryMetadata() || !slices.Contains(s.topology.Denied, "_pico_table"), "notices of sharding keys, of 26.1, or the right to read _pico_table")
 			table := s.table(t, c.columns, "DISTRIBUTED BY ("+c.by+")")
 			first := c.args(0)
 			marks := make([]string, len(first))
@@ -42,7 +45,6 @@ func routing(t *testing.T, s *subject) {
 					t.Fatal(err)
 				}
 				if plan.Reason != "routed" {
-					s.need(t, s.version.HasQueryMetadata() || plan.Reason == "routed", "notices of sharding keys, or the right to read _pico_table ("+plan.Words+")")
 					t.Fatalf("not routed: %v", plan)
 				}
 				owners[plan.Node.Name]++

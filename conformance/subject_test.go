@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -28,6 +29,8 @@ type subject struct {
 	text     string           // version() of one instance
 	topology *metadata.Topology
 	grants   []string // GRANTs that the user lacks
+
+	tellsInstance bool // the server has pico_instance_uuid()
 
 	mu     sync.Mutex
 	tables []string
@@ -96,9 +99,20 @@ func (s *subject) discover(t *testing.T) {
 		t.Fatal("the user may not read _pico_instance: nothing can be said about nodes")
 	}
 	s.version = s.topology.MinVersion()
+	// Functions that old servers lack; what they would say is then left out, or the driver's word is taken.
+	var e *picodata.Error
 	if err := s.db.QueryRowContext(t.Context(), "SELECT version()").Scan(&s.text); err != nil {
-		t.Errorf("version(): %v", err)
+		if !errors.As(err, &e) || e.Kind != picodata.KindQuery {
+			t.Errorf("version(): %v", err)
+		}
+		s.text = s.version.String() + " (of _pico_instance)"
 	}
+	var uuid string
+	err := s.db.QueryRowContext(t.Context(), "SELECT pico_instance_uuid()").Scan(&uuid)
+	if err != nil && (!errors.As(err, &e) || e.Kind != picodata.KindQuery) {
+		t.Errorf("pico_instance_uuid(): %v", err)
+	}
+	s.tellsInstance = err == nil
 	cfg := s.conn.Config()
 	s.grants = s.topology.MissingGrants(cfg.User)
 }
@@ -197,6 +211,21 @@ func (s *subject) number(t *testing.T, db *sql.DB, query string, args ...any) (n
 		t.Fatalf("%s: %v", query, err)
 	}
 	return n
+}
+
+// asker is an *sql.DB or an *sql.Conn.
+type asker interface {
+	QueryRowContext(context.Context, string, ...any) *sql.Row
+}
+
+// ranOn is the uuid of the instance that runs a statement: the server's own word.
+func (s *subject) ranOn(t *testing.T, ctx context.Context, on asker) (uuid string) {
+	t.Helper()
+	s.need(t, s.tellsInstance, "the function pico_instance_uuid()")
+	if err := on.QueryRowContext(ctx, "SELECT pico_instance_uuid()").Scan(&uuid); err != nil {
+		t.Fatal(err)
+	}
+	return uuid
 }
 
 // close drops what the suite made, all at the end: quick drops between creations of tables make DDL slow on a real cluster.

@@ -26,8 +26,8 @@ type Opener struct {
 }
 
 // simulated are the versions that the suite simulates if nothing else is asked for: with and without
-// blocks, forward and metadata notices.
-var simulated = []string{"25.5", "26.1", "26.2"}
+// blocks, forward, metadata notices and functions that name the instance.
+var simulated = []string{"25.2", "25.5", "26.1", "26.2"}
 
 // Targets reads the environment: PICODATA_IMAGE, else PICODATA_DSN, else simulations.
 func Targets() ([]Opener, error) {

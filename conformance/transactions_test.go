@@ -63,14 +63,17 @@ func transactions(t *testing.T, s *subject) {
 		if n := s.number(t, s.db, "SELECT n FROM "+table+" WHERE id = 3"); n != 30 {
 			t.Errorf("n = %d after the block", n)
 		}
+	})
+	t.Run("block undone", func(t *testing.T) {
 		s.need(t, s.version.AtLeast(26, 2), "INSERT in blocks, of 26.2")
-		_, err = picodata.Block(t.Context(), s.db,
-			picodata.Stmt{SQL: "UPDATE " + table + " SET n = $1 WHERE id = $2", Args: []any{300, 3}},
-			picodata.Stmt{SQL: "INSERT INTO " + table + " VALUES ($1, $2)", Args: []any{3, 0}})
+		s.exec(t, s.db, "INSERT INTO "+table+" VALUES (4, 30)")
+		_, err := picodata.Block(t.Context(), s.db,
+			picodata.Stmt{SQL: "UPDATE " + table + " SET n = $1 WHERE id = $2", Args: []any{300, 4}},
+			picodata.Stmt{SQL: "INSERT INTO " + table + " VALUES ($1, $2)", Args: []any{4, 0}})
 		if !picodata.IsUniqueViolation(err) {
 			t.Errorf("a duplicate key in a block: %v", err)
 		}
-		if n := s.number(t, s.db, "SELECT n FROM "+table+" WHERE id = 3"); n != 30 {
+		if n := s.number(t, s.db, "SELECT n FROM "+table+" WHERE id = 4"); n != 30 {
 			t.Errorf("n = %d: the block wasn't undone", n)
 		}
 	})
