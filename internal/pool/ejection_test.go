@@ -130,6 +130,7 @@ func TestAllEjectedAreUsed(t *testing.T) {
 		if s := g.Stats(); s.Nodes[1].Ejected {
 			t.Error("B serves and counts as ejected")
 		}
+		synctest.Wait() // another goroutine may be the one that tells
 		if len(panics) != 2 || !panics[0] || panics[1] {
 			t.Errorf("reported %v, want on and off", panics)
 		}

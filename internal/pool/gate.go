@@ -258,7 +258,7 @@ func (g *Gate) Lease(ctx context.Context, req Request) (Lease, error) {
 		pc := n.popIdle()
 		lease := g.lend(pc, now)
 		n.count.leases.Add(1)
-		g.countOverflow(c, l, nil, n.info, now)
+		g.countOverflow(c, l, nil, n, now)
 		look := req.Look || now-pc.idleSince > int64(aliveAfter) || n.suspectAt > 0 && pc.idleSince <= n.suspectAt
 		g.refresh(n)
 		g.migrate()

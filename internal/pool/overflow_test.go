@@ -81,6 +81,7 @@ func TestQueueOldestFirst(t *testing.T) {
 		o.AcquireTimeout = 0
 		g := testGate(t, f, o, spec("A", 10, 5), spec("B", 0, 7))
 		leases := holdAll(t, g, 12)
+		before := g.Stats()
 		got := make(chan int, 8)
 		var wg sync.WaitGroup
 		for i := range 8 {
@@ -131,11 +132,35 @@ func TestQueueOldestFirst(t *testing.T) {
 			}
 			want = want[1:]
 		}
+		// All waited for A: seven of them for 150 ms; B has its share of the burst to show, as overflow.
+		after := g.Stats()
+		a, b := stat(t, after, "A"), stat(t, after, "B")
+		waits, waited := a.Waits-stat(t, before, "A").Waits, a.WaitTime-stat(t, before, "A").WaitTime
+		if waits != 7 || waited != 7*150*time.Millisecond || b.Waits != stat(t, before, "B").Waits {
+			t.Errorf("A: %d waits, %v; B: %d waits", waits, waited, b.Waits)
+		}
+		if after.Total.Waits != a.Waits+b.Waits || after.Total.WaitTime != a.WaitTime+b.WaitTime {
+			t.Errorf("in all %d waits, %v", after.Total.Waits, after.Total.WaitTime)
+		}
+		if a.Overflow != nil || b.Overflow["saturated"] != 7 || after.Total.Overflow["saturated"] != 7 {
+			t.Errorf("overflow: A %v, B %v, in all %v", a.Overflow, b.Overflow, after.Total.Overflow)
+		}
 		for _, l := range leases {
 			l.Release()
 		}
 		quiesce(t, g, f)
 	})
+}
+
+func stat(t *testing.T, s Stats, name string) NodeStats {
+	t.Helper()
+	for _, n := range s.Nodes {
+		if n.Name == name {
+			return n
+		}
+	}
+	t.Fatalf("no statistics of %s", name)
+	return NodeStats{}
 }
 
 // run has workers run statements until n have been leased in all.

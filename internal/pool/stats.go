@@ -29,10 +29,13 @@ type NodeStats struct {
 	Waiters  int // requests that wait for a dial of this node; in the total, all that wait
 
 	Leases       uint64
+	Waits        uint64        // of Leases: those that had to wait
+	WaitTime     time.Duration // how long they waited in all
 	Dials        uint64
 	DialFailures uint64
 	Lost         uint64 // connections that failed in use
 	ClosedBy     map[string]uint64
+	Overflow     map[string]uint64 // of Leases, by reason, as in Stats; nil: none
 	Ejections    uint64
 	Latency      time.Duration // EWMA of round trips; 0 = unknown
 }
@@ -67,6 +70,9 @@ type nodeCounters struct {
 	counts       atomic.Uint64 // idle, in use, dialling, closing: 16 bits each, so that they belong together
 	waiters      atomic.Int64
 	leases       atomic.Uint64
+	waits        atomic.Uint64
+	waitTime     atomic.Int64
+	overflow     [overflowReasons]atomic.Uint64
 	dials        atomic.Uint64
 	dialFailures atomic.Uint64
 	lost         atomic.Uint64
@@ -151,6 +157,7 @@ func (g *Gate) Stats() Stats {
 			t.ClosedBy[closeNames[why]] += n
 		}
 	}
+	t.Waits, t.WaitTime, t.Overflow = s.Waits, s.WaitTime, s.Overflow
 	t.Waiters = int(g.stats.waiters.Load())
 	t.Max = int(g.stats.max.Load())
 	for why := range g.stats.overflow {
@@ -174,6 +181,8 @@ func (c *nodeCounters) snapshot() NodeStats {
 		Draining:     int(counts >> 48),
 		Waiters:      int(c.waiters.Load()),
 		Leases:       c.leases.Load(),
+		Waits:        c.waits.Load(),
+		WaitTime:     time.Duration(c.waitTime.Load()),
 		Dials:        c.dials.Load(),
 		DialFailures: c.dialFailures.Load(),
 		Lost:         c.lost.Load(),
@@ -191,31 +200,40 @@ func (c *nodeCounters) snapshot() NodeStats {
 			s.ClosedBy[closeNames[why]] = n
 		}
 	}
+	for why := range c.overflow {
+		if n := c.overflow[why].Load(); n > 0 {
+			if s.Overflow == nil {
+				s.Overflow = make(map[string]uint64)
+			}
+			s.Overflow[overflowNames[why]] = n
+		}
+	}
 	return s
 }
 
 // countOverflow counts a lease below the first level of its class, and why it came to that.
-func (g *Gate) countOverflow(c *class, l *level, tried []*node, info *NodeInfo, now int64) {
+func (g *Gate) countOverflow(c *class, l *level, tried []*node, n *node, now int64) {
 	if l == nil || l.rank == 0 && !l.overflow {
 		return
 	}
+	why := overflowUnavailable
+	switch first := c.levels[0]; {
+	case l.overflow && c.livingExcept(tried) > 0:
+		why = overflowSaturated
+	case l.overflow:
+	case l.priority >= first.priority:
+		return
+	case first.livesExcept(tried):
+		why = prioritySaturated
+	default:
+		why = priorityUnavailable
+	}
+	g.stats.overflow[why].Add(1)
+	n.count.overflow[why].Add(1)
 	if l.overflow {
-		why := overflowUnavailable
-		if c.livingExcept(tried) > 0 {
-			why = overflowSaturated
-		}
-		g.stats.overflow[why].Add(1)
 		if g.cfg.OnEvent != nil && now-g.overflowAt > int64(time.Second) {
-			g.event(Event{Kind: OverflowBegan, Node: info, Reason: overflowNames[why]})
+			g.event(Event{Kind: OverflowBegan, Node: n.info, Reason: overflowNames[why]})
 		}
 		g.overflowAt = now
-		return
-	}
-	if first := c.levels[0]; l.priority < first.priority {
-		if first.livesExcept(tried) {
-			g.stats.overflow[prioritySaturated].Add(1)
-		} else {
-			g.stats.overflow[priorityUnavailable].Add(1)
-		}
 	}
 }

@@ -219,8 +219,11 @@ func (g *Gate) deliver(w *waiter, pc *physical, now int64) {
 	g.stats.waiters.Store(int64(g.waiters))
 	g.stats.waits.Add(1)
 	g.stats.waitTime.Add(now - w.since)
-	pc.node.count.leases.Add(1)
-	g.countOverflow(w.class, levelIn(w.class, pc.node), w.tried, pc.node.info, now)
+	count := &pc.node.count
+	count.leases.Add(1)
+	count.waits.Add(1)
+	count.waitTime.Add(now - w.since)
+	g.countOverflow(w.class, levelIn(w.class, pc.node), w.tried, pc.node, now)
 	w.lease = g.lend(pc, now)
 	w.over = true
 	close(w.ready)
