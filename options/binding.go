@@ -73,7 +73,7 @@ func bindSeconds(field func(*Config) *time.Duration, low, high time.Duration, or
 	b.kind = "duration or whole seconds"
 	b.fault = nil
 	b.set = func(c *Config, text string) bool {
-		const most = int(math.MaxInt64 / time.Second)
+		const most = int64(math.MaxInt64 / time.Second)
 		if n, err := parseDecimal(text, -most, most); err == nil {
 			*field(c) = time.Duration(n) * time.Second
 			return true

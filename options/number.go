@@ -10,7 +10,7 @@ var errNumber = errors.New("not a number in range")
 
 // parseDecimal reads an integer of decimal digits with an optional minus. Signs of plus,
 // spaces, underscores and other bases are refused: what is read is what is formatted.
-func parseDecimal(text string, low, high int) (int, error) {
+func parseDecimal[N int | int64](text string, low, high N) (N, error) {
 	digits := text
 	if digits != "" && digits[0] == '-' {
 		digits = digits[1:]
@@ -23,8 +23,9 @@ func parseDecimal(text string, low, high int) (int, error) {
 			return 0, errNumber
 		}
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < low || n > high {
+	wide, err := strconv.ParseInt(text, 10, 64)
+	n := N(wide)
+	if err != nil || int64(n) != wide || n < low || n > high {
 		return 0, errNumber
 	}
 	return n, nil

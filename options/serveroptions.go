@@ -23,7 +23,7 @@ var serverSettings = map[string]struct {
 func isTrueOrFalse(v string) bool { return v == "true" || v == "false" }
 
 func isLimit(v string) bool {
-	n, err := parseDecimal(v, 0, math.MaxInt64)
+	n, err := parseDecimal[int64](v, 0, math.MaxInt64)
 	return err == nil && n >= 0 && v[0] != '-'
 }
 
