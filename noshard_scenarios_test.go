@@ -121,6 +121,39 @@ func TestNoShardRandomHealthy(t *testing.T) {
 	}
 }
 
+// TestNoShardRandomHealthyLeavesTheBusyAlone: that no connection of a replicaset could be had counts against
+// it like one that failed, whether the statement went elsewhere or not at all.
+func TestNoShardRandomHealthyLeavesTheBusyAlone(t *testing.T) {
+	r := threeShards(t, noShard(options.NoShardRandomHealthy, 0), options.WithAcquireTimeout(50*time.Millisecond),
+		options.WithNodeMaxConns(options.NodeRule{Selector: "i1", Value: 1}))
+	r.exec(twoRows, 1, 2)
+	hold := r.cluster.Hold(picotest.SQL("select 'busy'"))
+	held := make(chan error)
+	go func() {
+		var s string
+		held <- r.QueryRowContext(picodata.ToInstance(t.Context(), "i1"), "select 'busy'").Scan(&s)
+	}()
+	if err := hold.Wait(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	const n = 120
+	for range n { // a third of them would have been for default_1
+		r.exec(twoRows, 1, 2)
+	}
+	if busy := r.c.Stats().Routing["leader_busy"]; busy == 0 || busy > n/10 {
+		t.Errorf("%d of %d were meant for a replicaset that has no room", busy, n)
+	}
+	_, err := r.ExecContext(picodata.ToReplicaset(t.Context(), "default_1"), twoRows, 1, 2)
+	var timeout *picodata.AcquireTimeoutError
+	if !errors.As(err, &timeout) {
+		t.Errorf("an explicit shard without room: %v", err)
+	}
+	hold.ReleaseAll()
+	if err := <-held; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestNoShardN is NS5 and NS6 for shard_2: 0/0/all, and routed statements are left alone.
 func TestNoShardN(t *testing.T) {
 	r := threeShards(t, noShard(options.NoShardN, 2))

@@ -110,6 +110,13 @@ func (r *routing) dialFailed(err *pool.DialError) {
 	}
 }
 
+// checkoutFailed counts that no connection of the replicaset could be had in time.
+func (r *routing) checkoutFailed(replicaset string) {
+	if r.c.cfg.NoShard.Behavior == options.NoShardRandomHealthy {
+		r.health.Error(replicaset, r.c.clock.Now())
+	}
+}
+
 // answer returns what a server said of the text, or nil.
 func (r *routing) answer(t *text) *keyAnswer {
 	k := t.keys.Load()
@@ -186,6 +193,7 @@ func (r *routing) tally(p *route.Plan, n *pool.NodeInfo) {
 		if r.ejected(p.InstanceUUID) {
 			name = string(route.LeaderEjected)
 		}
+		r.checkoutFailed(p.ReplicasetUUID)
 	}
 	r.counter(name).Add(1)
 }

@@ -280,6 +280,9 @@ func (r *run) leaseFor(req pool.Request) (pool.Lease, error) {
 		}
 		var de *pool.DialError
 		if !errors.As(err, &de) {
+			if e := (*pool.AcquireTimeoutError)(nil); errors.As(err, &e) {
+				c.routing.checkoutFailed(r.plan.ReplicasetUUID)
+			}
 			return pool.Lease{}, c.waitFailed(r.ctx, err)
 		}
 		c.routing.dialFailed(de)
