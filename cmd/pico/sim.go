@@ -37,7 +37,8 @@ With --scenario they come from a file, each at its time, together with the clust
 nodes, versions, users and statements to begin with. Flags that are given count more than the
 file.`,
 		Example: `  pico sim
-  psql "$(head -1 <(pico sim))"
+  pico sim --port 5400 &
+  psql postgres://app:Passw0rd@127.0.0.1:5400/
   pico sim --tier default:2:2 --tier cold:1:1 --server-version 25.6
   pico sim --scenario outage.yaml --port 5400 &
   pico bench 'picodata://app:Passw0rd@127.0.0.1:5400/' --duration 30s --html outage.html`,
