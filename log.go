@@ -45,7 +45,7 @@ func (c *Connector) poolEvent(e pool.Event) {
 		attrs = append(attrs, slog.String("node", n.Name), slog.String("address", n.Address))
 		switch e.Kind {
 		case pool.NodeJoined, pool.NodeChanged, pool.NodeDraining, pool.NodeGone: // what the node is
-			attrs = append(attrs, slog.String("replicaset", n.ReplicasetName), slog.String("tier", n.Tier), slog.String("role", n.Role.String()))
+			attrs = append(attrs, slog.String("replicaset", n.ReplicasetName), slog.String("tier", n.Tier), slog.String("role", n.Role.String()), slog.Bool("used", n.Eligible))
 		}
 	}
 	if e.Reason != "" {

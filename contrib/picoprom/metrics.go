@@ -88,6 +88,9 @@ func families() []family {
 			}
 		}, nil},
 		{"leases_total", counter, nil, "Times a connection of the node was handed out.", byNode(func(n node) uint64 { return n.Leases }), nil},
+		{"node_waits_total", counter, nil, "Of the node's leases, those that had to wait.", byNode(func(n node) uint64 { return n.Waits }), nil},
+		{"node_wait_seconds_total", counter, nil, "How long they waited in all.", func(n node, e emit) { e(n.WaitTime.Seconds()) }, nil},
+		{"node_overflow_total", counter, []string{"reason"}, "Of the node's leases, those of overflow and of lower priorities, by reason.", func(n node, e emit) { by(n.Overflow, e) }, nil},
 		{"dials_total", counter, nil, "Dials of the node that began.", byNode(func(n node) uint64 { return n.Dials }), nil},
 		{"dial_failures_total", counter, nil, "Dials of the node that failed.", byNode(func(n node) uint64 { return n.DialFailures }), nil},
 		{"connections_lost_total", counter, nil, "Connections of the node that failed in use.", byNode(func(n node) uint64 { return n.Lost }), nil},

@@ -237,7 +237,7 @@ func (g *Gate) trimExcess(n *node) {
 // setInfo makes the identity that leases carry.
 func (n *node) setInfo() {
 	s := &n.spec
-	n.info = &NodeInfo{ID: s.ID, Name: s.Name, Address: s.Address, Tier: s.Tier, Replicaset: s.Replicaset, ReplicasetName: s.ReplicasetName, Role: s.Role}
+	n.info = &NodeInfo{ID: s.ID, Name: s.Name, Address: s.Address, Tier: s.Tier, Replicaset: s.Replicaset, ReplicasetName: s.ReplicasetName, Role: s.Role, Eligible: s.Eligible}
 	n.count.spec.Store(s.clone())
 }
 

@@ -73,6 +73,7 @@ type NodeInfo struct {
 	Replicaset     string
 	ReplicasetName string
 	Role           metadata.Role
+	Eligible       bool // the policy (role, tiers) lets statements use it
 }
 
 // DialOutcome says what a failed dial means.
