@@ -17,6 +17,7 @@ import (
 // build wires the parts together. Nothing runs yet.
 func (c *Connector) build() {
 	c.routing.init(c)
+	c.notices.handler = c.cfg.NoticeHandler
 	password := passwordOf(c.cfg)
 	c.wire = &wire.Config{
 		Options:        c.cfg,
@@ -264,7 +265,5 @@ func (c *Connector) notice(_ *wire.Conn, n options.Notice) {
 	if c.routing.learn(n.Message) {
 		return
 	}
-	if h := c.cfg.NoticeHandler; h != nil {
-		h(n)
-	}
+	c.notices.put(n)
 }

@@ -35,6 +35,7 @@ type Connector struct {
 	stuck   stuck
 	count   counters
 	trace   traces
+	notices notices
 
 	ready     chan struct{} // closed once the gate knows nodes
 	readyOnce sync.Once

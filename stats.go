@@ -18,16 +18,17 @@ type (
 // Stats is a snapshot of what the connector does. (*sql.DB).Stats counts sessions, which are cheap; this
 // counts what is real. Taking it holds no lock that a statement waits for.
 type Stats struct {
-	Pool       pool.Stats // waits and timeouts
-	Total      NodeStats
-	Nodes      []NodeStats
-	Routing    map[string]uint64 // decisions by name: "routed", "balance", "hint", or why a statement that could have been routed wasn't
-	Overflow   map[string]uint64 // leases of nodes of weight 0, by reason
-	Statements StatementStats
-	Mirror     MirrorStats // zero without mirror
-	Topology   TopologyStats
-	Texts      int  // SQL texts remembered
-	Eager      bool // a wrapper hides driver.Validator: leases are per statement
+	Pool           pool.Stats // waits and timeouts
+	Total          NodeStats
+	Nodes          []NodeStats
+	Routing        map[string]uint64 // decisions by name: "routed", "balance", "hint", or why a statement that could have been routed wasn't
+	Overflow       map[string]uint64 // leases of nodes of weight 0, by reason
+	Statements     StatementStats
+	Mirror         MirrorStats // zero without mirror
+	Topology       TopologyStats
+	NoticesDropped uint64 // notices that a slow NoticeHandler had no room for
+	Texts          int    // SQL texts remembered
+	Eager          bool   // a wrapper hides driver.Validator: leases are per statement
 }
 
 // StatementStats counts statements by how they ended. A statement that was run again counts once.
@@ -45,15 +46,16 @@ type StatementStats struct {
 func (c *Connector) Stats() Stats {
 	p := c.gate.Stats()
 	return Stats{
-		Pool:       p,
-		Total:      p.Total,
-		Nodes:      p.Nodes,
-		Routing:    c.routing.snapshot(),
-		Overflow:   p.Overflow,
-		Statements: c.count.stats(),
-		Mirror:     c.mirrorStats(),
-		Topology:   c.watcher.Stats(),
-		Texts:      c.texts.len(),
-		Eager:      c.eager.Load(),
+		Pool:           p,
+		Total:          p.Total,
+		Nodes:          p.Nodes,
+		Routing:        c.routing.snapshot(),
+		Overflow:       p.Overflow,
+		Statements:     c.count.stats(),
+		Mirror:         c.mirrorStats(),
+		Topology:       c.watcher.Stats(),
+		NoticesDropped: c.notices.dropped.Load(),
+		Texts:          c.texts.len(),
+		Eager:          c.eager.Load(),
 	}
 }

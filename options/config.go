@@ -440,7 +440,8 @@ type Config struct {
 	Clock Clock
 	// Balancer chooses among nodes instead of BalanceStrategy. Default: none.
 	Balancer Balancer
-	// NoticeHandler gets the servers' notices on the connection's own goroutine; it must not block. Default: none.
+	// NoticeHandler gets the servers' notices, one after the other, on a goroutine of its own: it holds up no statement.
+	// Up to 1,024 wait for it, more are dropped and counted in Stats. Default: none.
 	NoticeHandler func(Notice)
 	// Tracers hear of statements, leases, dials, routes and topology changes: each implements one or more of the
 	// tracer interfaces of package picodata. Default: none.

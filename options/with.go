@@ -280,7 +280,7 @@ func WithBalancer(v Balancer) Option {
 	return func(c *Config) error { c.Balancer = v; return nil }
 }
 
-// WithNoticeHandler sets the receiver of the servers' notices; it must not block.
+// WithNoticeHandler sets the receiver of the servers' notices.
 func WithNoticeHandler(v func(Notice)) Option {
 	return func(c *Config) error { c.NoticeHandler = v; return nil }
 }
