@@ -86,7 +86,8 @@ func (c *Connector) clusterChanged(old, topo *metadata.Topology) {
 		if was.State != metadata.Online {
 			continue
 		}
-		if is, ok := topo.Instance(was.UUID); !ok || is.State != metadata.Online {
+		// Gone, or back so soon that nobody had missed it.
+		if is, ok := topo.Instance(was.UUID); !ok || is.State != metadata.Online || is.Incarnation() > was.Incarnation() {
 			tiers = append(tiers, was.Tier)
 		}
 	}

@@ -195,6 +195,6 @@ func sameTopology(a, b *Topology) bool {
 func sameInstance(x, y Instance) bool {
 	return x.UUID == y.UUID && x.Name == y.Name && x.RaftID == y.RaftID &&
 		x.ReplicasetUUID == y.ReplicasetUUID && x.ReplicasetName == y.ReplicasetName && x.Tier == y.Tier &&
-		x.State == y.State && x.TargetState == y.TargetState && x.Role == y.Role && x.Version == y.Version &&
+		x.State == y.State && x.incarnation == y.incarnation && x.TargetState == y.TargetState && x.Role == y.Role && x.Version == y.Version &&
 		x.Address == y.Address && x.Advertised == y.Advertised && maps.Equal(x.FailureDomain, y.FailureDomain)
 }

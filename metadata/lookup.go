@@ -63,6 +63,10 @@ func bearsNameRather(a, b *Instance) bool {
 	return a.RaftID > b.RaftID
 }
 
+// Incarnation counts the returns of the instance: it grows when the instance joins again after a
+// restart, also if nobody had missed it.
+func (in *Instance) Incarnation() uint64 { return in.incarnation }
+
 // resolveRoles fills LeaderUUID, Switching and Role. A master is a name, and names are
 // reused: it counts only if an instance of that name, not expelled, belongs to the replicaset by uuid.
 func resolveRoles(t *Topology) {
