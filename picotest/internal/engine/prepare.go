@@ -80,9 +80,11 @@ func (s *Stmt) build(node grammar.Statement) *Error {
 func (s *Stmt) finish(node grammar.Statement, oids []uint32) {
 	used := map[int]bool{}
 	top := 0
-	for _, p := range grammar.Params(node) {
-		used[p.Index] = true
-		top = max(top, p.Index)
+	if _, ok := node.(*grammar.CreateProc); !ok { // those in a body are the procedure's own
+		for _, p := range grammar.Params(node) {
+			used[p.Index] = true
+			top = max(top, p.Index)
+		}
 	}
 	s.params = make([]uint32, top)
 	for i := range s.params {
