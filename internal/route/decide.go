@@ -152,15 +152,15 @@ func toOwner(in *Input, c candidate) Plan {
 		p.Reason, p.Detail, p.Refresh = NoBucket, "no replicaset owns it by the current map", metadata.HintBuckets
 		return noShard(in, p, c.tier)
 	}
-	if r, ok := v.topology.Replicaset(p.ReplicasetUUID); ok {
-		p.Replicaset = r.Name
+	if o, ok := v.owners[p.ReplicasetUUID]; ok {
+		p.Replicaset = o.replicaset.Name
 		if in.Info.Class == sqltext.Read {
 			if role, any := v.readRole(); any || role == options.RoleReplica {
 				p.Kind, p.Role = Filter, role
 				return p
 			}
 		}
-		v.toLeader(&p, r)
+		o.lead(&p)
 		return p
 	}
 	p.Reason = NoLeader
@@ -181,24 +181,23 @@ func (v *View) readRole() (role options.InstanceRole, any bool) {
 	return options.RoleLeader, false
 }
 
-// toLeader fills in the leader, or why it can't be used.
-func (v *View) toLeader(p *Plan, r *metadata.Replicaset) {
-	leader, ok := v.topology.Instance(r.LeaderUUID)
-	if r.LeaderUUID == "" || !ok {
+// lead fills in the leader, or why it can't be used.
+func (o *owner) lead(p *Plan) {
+	if o.leader == nil {
 		p.Reason = NoLeader
-		if r.Switching {
+		if o.replicaset.Switching {
 			p.Detail = "the replicaset is switching"
 		}
 		return
 	}
-	p.InstanceUUID, p.Instance = leader.UUID, leader.Name
-	switch why := v.excluded[leader.UUID]; why {
+	p.InstanceUUID, p.Instance = o.leader.UUID, o.leader.Name
+	switch o.excluded {
 	case metadata.Included:
 		p.Kind, p.Role = Leader, options.RoleLeader
 	case metadata.NotOnline:
-		p.Reason, p.Detail = NoLeader, why.String()
+		p.Reason, p.Detail = NoLeader, o.excluded.String()
 	default:
-		p.Reason, p.Detail = RoleExcluded, why.String()
+		p.Reason, p.Detail = RoleExcluded, o.excluded.String()
 	}
 }
 

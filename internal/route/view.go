@@ -21,10 +21,9 @@ type View struct {
 	anyBuckets bool
 	// defaultTier is meant where no tier is named.
 	defaultTier string
-	// excluded: instances that the policy leaves out.
-	excluded map[string]metadata.Exclusion
-	shards   []Shard            // all that hold data, by tier and name
-	byTier   map[string][]Shard // parts of shards
+	owners      map[string]owner   // of buckets, by uuid: one look-up per decision instead of three
+	shards      []Shard            // all that hold data, by tier and name
+	byTier      map[string][]Shard // parts of shards
 }
 
 // Shard is a replicaset that holds, or may hold, sharded data.
@@ -45,7 +44,7 @@ func NewView(cfg *options.Config, topology *metadata.Topology, buckets *metadata
 	}
 	v.double = doubleRule(topology)
 	v.defaultTier = defaultTier(topology)
-	v.excluded = map[string]metadata.Exclusion{}
+	excluded := map[string]metadata.Exclusion{} // that the policy leaves out
 	usable := map[string]bool{}
 	for _, node := range metadata.Select(cfg, topology) {
 		if node.Instance == nil {
@@ -54,11 +53,27 @@ func NewView(cfg *options.Config, topology *metadata.Topology, buckets *metadata
 		if node.Excluded == metadata.Included {
 			usable[node.Instance.ReplicasetUUID] = true
 		} else {
-			v.excluded[node.ID] = node.Excluded
+			excluded[node.ID] = node.Excluded
 		}
 	}
 	v.addShards(usable)
+	v.owners = make(map[string]owner, len(topology.Replicasets))
+	for i := range topology.Replicasets {
+		r := &topology.Replicasets[i]
+		o := owner{replicaset: r}
+		if leader, ok := topology.Instance(r.LeaderUUID); ok && r.LeaderUUID != "" {
+			o.leader, o.excluded = leader, excluded[leader.UUID]
+		}
+		v.owners[r.UUID] = o
+	}
 	return v
+}
+
+// owner is a replicaset with its leader, nil if it has none, and why that is left out.
+type owner struct {
+	replicaset *metadata.Replicaset
+	leader     *metadata.Instance
+	excluded   metadata.Exclusion
 }
 
 // addShards lists the replicasets of tiers that have buckets, by tier and name. Where the
