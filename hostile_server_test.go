@@ -169,6 +169,9 @@ func (h *hostile) say(c net.Conn, a answer) bool {
 		}
 		at := int(m.where) % len(a)
 		f := append([]byte(nil), a[at]...)
+		if len(f) < 5 {
+			continue // a change before has left no frame there
+		}
 		switch m.what % 14 {
 		case 0: // a byte becomes another
 			f[int(m.by)%len(f)] ^= 1 << (m.by % 8)
