@@ -64,11 +64,12 @@ func (c *Connector) buildMirror() error {
 			}
 			return mirrorConn{w}, nil
 		},
-		Ours:    c.ours,
-		Options: c.cfg,
-		Clock:   c.cfg.Clock,
-		Logger:  c.cfg.Logger,
-		Seed:    rand.Uint64(),
+		Ours:       c.ours,
+		OnExecuted: c.tracedMirror(),
+		Options:    c.cfg,
+		Clock:      c.cfg.Clock,
+		Logger:     c.cfg.Logger,
+		Seed:       rand.Uint64(),
 	})
 	// The same address is the same server, which needs no question.
 	for _, m := range c.cfg.MirrorMap {

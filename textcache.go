@@ -30,8 +30,10 @@ func (t *text) writes() bool {
 const fingerprintLimit = 500
 
 // fingerprint is the statement without its literals, fit for errors and logs.
-func (t *text) fingerprint() string {
-	f := sqltext.Normalize(t.sql)
+func (t *text) fingerprint() string { return fingerprintOf(t.sql) }
+
+func fingerprintOf(sql string) string {
+	f := sqltext.Normalize(sql)
 	if len(f) > fingerprintLimit {
 		f = strings.ToValidUTF8(f[:fingerprintLimit], "") + "…"
 	}

@@ -3,7 +3,9 @@ package picodata
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"github.com/picodata/go-picodata/internal/mirror"
 	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/internal/route"
 	"github.com/picodata/go-picodata/metadata"
@@ -37,6 +39,11 @@ type (
 	// TopologyTracer hears of changes of the topology, on the goroutine that reads it.
 	TopologyTracer interface {
 		TopologyChanged(t TopologyChange)
+	}
+	// MirrorTracer hears of statements that the mirror was sent, when they are over there, on a goroutine of
+	// the mirror's. What was dropped is counted in Stats.Mirror alone.
+	MirrorTracer interface {
+		MirrorEnd(m MirrorEnd)
 	}
 )
 
@@ -82,6 +89,15 @@ type TopologyChange struct {
 	Events   []metadata.Event
 }
 
+// MirrorEnd describes a statement that is over on the mirror.
+type MirrorEnd struct {
+	SQL         string        // as it was sent
+	Fingerprint func() string // the text with its literals left out, shortened
+	Waited      time.Duration // from when it was handed over until it was sent
+	Took        time.Duration
+	Err         error // the mirror's, unseen by the caller
+}
+
 // traces are the tracers by what they hear of.
 type traces struct {
 	statement []StatementTracer
@@ -89,12 +105,18 @@ type traces struct {
 	dial      []DialTracer
 	route     []RouteTracer
 	topology  []TopologyTracer
+	mirror    []MirrorTracer
+}
+
+// count is how many interfaces were found.
+func (t *traces) count() int {
+	return len(t.statement) + len(t.lease) + len(t.dial) + len(t.route) + len(t.topology) + len(t.mirror)
 }
 
 func newTraces(tracers []any) (traces, error) {
 	var t traces
 	for _, x := range tracers {
-		n := len(t.statement) + len(t.lease) + len(t.dial) + len(t.route) + len(t.topology)
+		n := t.count()
 		if s, ok := x.(StatementTracer); ok {
 			t.statement = append(t.statement, s)
 		}
@@ -110,8 +132,11 @@ func newTraces(tracers []any) (traces, error) {
 		if s, ok := x.(TopologyTracer); ok {
 			t.topology = append(t.topology, s)
 		}
-		if n == len(t.statement)+len(t.lease)+len(t.dial)+len(t.route)+len(t.topology) {
-			return t, &options.ConfigError{Key: "Tracers", Msg: fmt.Sprintf("%T implements none of StatementTracer, LeaseTracer, DialTracer, RouteTracer and TopologyTracer", x)}
+		if m, ok := x.(MirrorTracer); ok {
+			t.mirror = append(t.mirror, m)
+		}
+		if n == t.count() {
+			return t, &options.ConfigError{Key: "Tracers", Msg: fmt.Sprintf("%T implements none of StatementTracer, LeaseTracer, DialTracer, RouteTracer, TopologyTracer and MirrorTracer", x)}
 		}
 	}
 	return t, nil
@@ -218,6 +243,20 @@ func (c *Connector) tracedTopology(old, topo *metadata.Topology) {
 	change := TopologyChange{Old: old, New: topo, Events: metadata.Diff(old, topo)}
 	for _, t := range c.trace.topology {
 		t.TopologyChanged(change)
+	}
+}
+
+// tracedMirror is what the mirror calls for its tracers; nil if there are none.
+func (c *Connector) tracedMirror() func(mirror.Executed) {
+	tracers := c.trace.mirror
+	if tracers == nil {
+		return nil
+	}
+	return func(x mirror.Executed) {
+		fingerprint := func() string { return fingerprintOf(x.SQL) }
+		for _, t := range tracers {
+			t.MirrorEnd(MirrorEnd{SQL: x.SQL, Fingerprint: fingerprint, Waited: x.Waited, Took: x.Took, Err: x.Err})
+		}
 	}
 }
 

@@ -35,6 +35,9 @@ type Config struct {
 	Clock options.Clock
 	// Logger may be nil.
 	Logger *slog.Logger
+	// OnExecuted hears of each statement that the mirror was sent, when it is over, on its connection's goroutine.
+	// nil: nobody does.
+	OnExecuted func(Executed)
 	// Seed makes the choice of statements by MirrorRatio repeatable.
 	Seed uint64
 }

@@ -74,6 +74,14 @@ func (m *Mirror) dropUnit(u *unit, why Reason) {
 	}
 }
 
+// Executed tells how a statement fared on the mirror.
+type Executed struct {
+	SQL    string
+	Waited time.Duration // from when it was handed over until it was sent
+	Took   time.Duration
+	Err    error
+}
+
 // execute runs a unit, or drops it if there is no connection. A connection that turns out to be dead before a byte
 // was written is replaced once.
 func (l *Line) execute(u *unit) {
@@ -81,6 +89,10 @@ func (l *Line) execute(u *unit) {
 		if why, ok := l.connect(); !ok {
 			l.m.dropUnit(u, why)
 			return
+		}
+		var began time.Time
+		if l.m.cfg.OnExecuted != nil {
+			began = l.m.clock.Now()
 		}
 		o, err := l.run(u)
 		if err != nil && unsent(err) && l.ctx.Err() == nil {
@@ -100,6 +112,9 @@ func (l *Line) execute(u *unit) {
 		}
 		if u.cmp != nil {
 			u.cmp.settle(&u.cmp.mirror, o)
+		}
+		if hear := l.m.cfg.OnExecuted; hear != nil {
+			hear(Executed{SQL: u.sql, Waited: began.Sub(u.at), Took: l.m.clock.Now().Sub(began), Err: err})
 		}
 		return
 	}
