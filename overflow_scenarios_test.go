@@ -256,6 +256,7 @@ func TestOverflowNodeIsTheOnlyMatch(t *testing.T) {
 func TestCapacityErrorIsNotDeath(t *testing.T) {
 	inBubble(t, two, capped(100), func(t *testing.T, c *picotest.Cluster, db *sql.DB, conn *picodata.Connector) {
 		one(t, db)
+		time.Sleep(2 * time.Second) // connections that only asked who is there are closed by now
 		synctest.Wait()
 		a := c.Node("i1")
 		a.LimitConnections(len(a.Conns()) + 1) // two of the user's
