@@ -27,6 +27,7 @@ type conn struct {
 	socket   net.Conn
 	counters connCounters
 	loggedIn atomic.Bool
+	admitted bool // let in by LimitConnections; under the lock of the door
 	silence  gate // closed: a black hole lies in between
 
 	done     chan struct{} // closed when the connection ends, whoever ended it

@@ -261,20 +261,24 @@ func (d *door) loses() bool {
 	return d.mode == doorLost
 }
 
-// full tells whether c is one too many.
-func (n *Node) full() bool {
+// admit lets c log in unless it is one too many. Looking and letting in are one step: of several that log in
+// at once no more get in than there is room for.
+func (n *Node) admit(c *conn) bool {
 	n.door.mu.Lock()
 	defer n.door.mu.Unlock()
-	if n.door.max < 0 {
-		return false
-	}
-	logged := 0
-	for c := range n.door.conns {
-		if c.loggedIn.Load() {
-			logged++
+	if n.door.max >= 0 {
+		in := 0
+		for other := range n.door.conns {
+			if other.admitted {
+				in++
+			}
+		}
+		if in >= n.door.max {
+			return false
 		}
 	}
-	return logged >= n.door.max
+	c.admitted = true
+	return true
 }
 
 // DropConnections closes all connections of the node, as a proxy in between might: clients see EOF.

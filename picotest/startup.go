@@ -97,7 +97,7 @@ func (s *session) letIn() bool {
 		s.c.out = o.answer.encode(s.c.out)
 		return false
 	}
-	if s.c.node.full() {
+	if !s.c.node.admit(s.c) {
 		s.c.node.counters.refused()
 		s.error("53300", "sorry, too many clients already")
 		return false
