@@ -257,8 +257,8 @@ type Config struct {
 	// Integer: 0 to 10000. Default: 64. Server: any. Cost: one named statement per entry and connection, out
 	// of pg_statement_max of the instance.
 	StatementCacheSize int
-	// StatementCacheThreshold is the key statement_cache_threshold. A text gets a named statement at its use
-	// of this number on a connection.
+	// StatementCacheThreshold is the key statement_cache_threshold. A text gets a named statement after this
+	// many uses on a connection.
 	//
 	// Integer: 1 to 1000000. Default: 3. Server: any. Cost: a low one names statements that run only once.
 	StatementCacheThreshold int

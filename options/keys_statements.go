@@ -45,7 +45,7 @@ func statementKeys() []key {
 			binding: bindInt(func(c *Config) *int { return &c.StatementCacheSize }, 0, 10_000)},
 		{Key: Key{Name: "statement_cache_threshold", Go: "StatementCacheThreshold", Group: groupStatements,
 			Cost: "a low one names statements that run only once",
-			Doc:  "A text gets a named statement at its use of this number on a connection."},
+			Doc:  "A text gets a named statement after this many uses on a connection."},
 			binding: bindInt(func(c *Config) *int { return &c.StatementCacheThreshold }, 1, 1_000_000)},
 		{Key: Key{Name: "strip_comments", Go: "StripComments", Group: groupStatements,
 			Cost: "one pass over the text",
