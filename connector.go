@@ -73,6 +73,9 @@ func NewConnector(cfg *options.Config, opts ...options.Option) (*Connector, erro
 	if err := own.Normalize(); err != nil {
 		return nil, err
 	}
+	if len(own.Hosts) == 0 {
+		return nil, &options.ConfigError{Key: "host", Msg: "no host is given: name at least one node of the cluster in the DSN, or set PGHOST"}
+	}
 	c := &Connector{
 		cfg:      own,
 		log:      own.Logger,

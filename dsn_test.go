@@ -1,9 +1,13 @@
 package picodata_test
 
 import (
+	"database/sql"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/picodata/go-picodata"
+	"github.com/picodata/go-picodata/options"
 )
 
 func TestParseDSNReadsTheEnvironmentOnlyForWhatIsLeftOut(t *testing.T) {
@@ -37,4 +41,28 @@ func TestRedactDSNHidesThePassword(t *testing.T) {
 			t.Errorf("RedactDSN(%q) = %q, want %q", dsn, got, want)
 		}
 	}
+}
+
+// A variable that isn't set makes an empty DSN: sql.Open says so, instead of a wait for nodes that nobody named.
+func TestOpenNeedsAHost(t *testing.T) {
+	t.Setenv("PGHOST", "")
+	for _, dsn := range []string{"", "picodata:///db", "user=app password=x"} {
+		_, err := sql.Open("picodata", dsn)
+		var fault *picodata.ConfigError
+		if !errors.As(err, &fault) || fault.Key != "host" || !strings.Contains(fault.Msg, "PGHOST") {
+			t.Errorf("sql.Open(%q) = %v, want that no host is given", dsn, err)
+		}
+	}
+	t.Setenv("PGHOST", "h")
+	db, err := sql.Open("picodata", "")
+	if err != nil {
+		t.Fatalf("with PGHOST: %v", err)
+	}
+	_ = db.Close()
+	t.Setenv("PGHOST", "")
+	c, err := picodata.NewConnector(nil, options.WithHosts(options.Host{Name: "h", Port: 4327}))
+	if err != nil {
+		t.Fatalf("with WithHosts: %v", err)
+	}
+	_ = c.Close()
 }
