@@ -165,6 +165,9 @@ func (a *assembly) param(p param) error {
 
 // wrong is the error for a value. reason may be empty.
 func (a *assembly) wrong(k *key, p param, reason string) error {
+	if reason == "" && strings.Contains(p.value, "?") {
+		reason = "further keys follow after &, not ?" // as when ?key=value was put behind a URL that has keys
+	}
 	return &ConfigError{Key: k.Name, Value: a.show(k, p.value), Where: at(p.pos), Msg: wantText(k, reason)}
 }
 

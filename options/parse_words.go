@@ -10,7 +10,10 @@ import (
 // something else than was meant.
 func readWords(dsn string) (*raw, error) {
 	r := &raw{}
-	i := 0
+	i := skipBlanks(dsn, 0)
+	if end := strings.Index(dsn, "://"); end > i && isKeyLike(dsn[i:end]) {
+		return nil, dsnError("DSN", i, "not a scheme of this driver: a URL begins with picodata://, postgres:// or postgresql://")
+	}
 	for {
 		i = skipBlanks(dsn, i)
 		if i == len(dsn) {

@@ -63,7 +63,9 @@ var goodDSNs = []struct{ dsn, want string }{
 // badDSNs are texts that are refused, with the key and a part of the reason.
 var badDSNs = []struct{ dsn, key, reason string }{
 	// Forms.
-	{"mysql://u:p@h/", "DSN", "no ="},
+	{"mysql://u:p@h/", "DSN", "begins with picodata://, postgres://"},
+	{"mysql://u:p@h/?max_conns=5", "DSN", "begins with picodata://, postgres://"},
+	{"://u:p@h/", "DSN", "no ="},
 	{"h1:4327", "DSN", "no ="},
 	{"host=h user", "DSN", "no ="},
 	{"host=h =x", "DSN", "no ="},
@@ -128,6 +130,7 @@ var badDSNs = []struct{ dsn, key, reason string }{
 	{"picodata://h/?load_balance_hosts=random", "load_balance_hosts", "balance_strategy"},
 	{"host=h max_size=10", "max_size", "max_conns"},
 	{"picodata://h/?max_conns=1&max_conns=1", "max_conns", "given twice"},
+	{"picodata://h/?sslmode=disable?max_conns=5", "sslmode", "further keys follow after &"},
 	{"picodata://u@h/?user=u", "user", "given twice"},
 	{"picodata://h/?mode=discovery&enable_discovery=1", "mode", "given twice"},
 	{"picodata://h/d?dbname=d", "dbname", "given twice"},
