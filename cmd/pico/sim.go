@@ -64,6 +64,7 @@ file.`,
 				s.config.Trace = cmd.ErrOrStderr()
 			}
 			s.config.Clock = t.simClock
+			outliveTheTerminal()
 			return sim(cmd.Context(), s, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
