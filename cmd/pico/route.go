@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -98,6 +99,9 @@ Flags come before the DSN and the statement: what follows is the statement's own
 			if len(args) == 0 {
 				return &usageError{errors.New("no statement")}
 			}
+			if err := strayFlag(cmd, args); err != nil {
+				return err
+			}
 			ctx, err := hints.context(cmd.Context())
 			if err != nil {
 				return err
@@ -125,6 +129,18 @@ Flags come before the DSN and the statement: what follows is the statement's own
 	hints.flags(cmd)
 	cmd.Flags().BoolVar(&json, "json", false, "print the plan as JSON")
 	return cmd
+}
+
+// strayFlag finds a flag of cmd behind the DSN or the statement, where it would count as text without a word.
+func strayFlag(cmd *cobra.Command, args []string) error {
+	for _, arg := range args {
+		name, long := strings.CutPrefix(arg, "--")
+		name, _, _ = strings.Cut(name, "=")
+		if long && name != "" && cmd.Flags().Lookup(name) != nil {
+			return &usageError{fmt.Errorf("--%s stands too late: flags come before the DSN and the statement; for an argument that looks like this write text:--%s", name, name)}
+		}
+	}
+	return nil
 }
 
 // meanings are the reasons of docs/routing.md in short.

@@ -23,6 +23,7 @@ func TestRoute(t *testing.T) {
 		"node        "+leader+"@", "replicaset  "+owner, "bucket      1934", "reason      routed", "meaning     straight to the leader")
 	// The cluster as an argument, and arguments with types, one of them negative.
 	wants(t, s.must(t, "route", c.DSN(), insert, "int:1", "text:int:5"), "bucket      1934")
+	wants(t, s.must(t, "route", insert, "int:1", "text:--json"), "bucket      1934")
 	wants(t, s.must(t, "route", "--dsn", c.DSN(), insert, "-5", "tea"), "reason      routed")
 
 	var plan routeAnswer
@@ -44,6 +45,8 @@ func TestRoute(t *testing.T) {
 		{[]string{insert, "int:x", "tea"}, exitUsage, `argument 1: "x" is no int; for a text that looks like this write text:int:x`},
 		{[]string{"--shard-key", "uuid:1", "SELECT 1"}, exitUsage, "--shard-key 1"},
 		{[]string{"--dsn", c.DSN(), c.DSN(), "SELECT 1"}, exitUsage, "given twice"},
+		{[]string{insert, "1", "tea", "--json"}, exitUsage, "--json stands too late"},
+		{[]string{c.DSN(), "--instance=i2", "SELECT 1"}, exitUsage, "--instance stands too late"},
 	} {
 		_, diag, code := s.run(t, append([]string{"route"}, bad.args...)...)
 		if code != bad.code {
