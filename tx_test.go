@@ -110,6 +110,7 @@ func TestAutocommitOptions(t *testing.T) {
 
 func TestAutocommitEndsWithItsContext(t *testing.T) {
 	_, db, conn := autocommit(t)
+	db.SetMaxOpenConns(1) // so that whatever comes next waits for the one session
 	for range 50 {
 		ctx, cancel := context.WithCancel(t.Context())
 		tx, err := db.BeginTx(ctx, nil)
@@ -126,7 +127,6 @@ func TestAutocommitEndsWithItsContext(t *testing.T) {
 		// The next statement waits for the rollback that database/sql makes by itself.
 		mustExec(t, db, "select 1")
 	}
-	db.SetMaxOpenConns(1)
 	mustExec(t, db, "select 1") // the only session is free again
 	if n := conn.Stats().Total.InUse; n != 0 {
 		t.Errorf("%d leases left", n)
