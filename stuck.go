@@ -88,7 +88,9 @@ func (c *Connector) clusterChanged(old, topo *metadata.Topology) {
 		}
 		// Gone, or back so soon that nobody had missed it.
 		if is, ok := topo.Instance(was.UUID); !ok || is.State != metadata.Online || is.Incarnation() > was.Incarnation() {
-			tiers = append(tiers, was.Tier)
+			if !slices.Contains(tiers, was.Tier) {
+				tiers = append(tiers, was.Tier)
+			}
 		}
 	}
 	if len(tiers) == 0 {
@@ -120,7 +122,7 @@ func (x *stuck) newLeaders(topo *metadata.Topology) (tiers []string) {
 		}
 		last := x.leaders[r.UUID]
 		x.leaders[r.UUID] = r.LeaderUUID
-		if last != "" && last != r.LeaderUUID {
+		if last != "" && last != r.LeaderUUID && !slices.Contains(tiers, r.Tier) {
 			tiers = append(tiers, r.Tier)
 		}
 	}
