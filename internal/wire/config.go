@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -68,8 +69,12 @@ func (cfg *Config) logger() *slog.Logger {
 	return slog.New(slog.DiscardHandler)
 }
 
-// checkStartup refuses values that would end a string of the startup packet early.
+// checkStartup refuses a login that can't succeed: no user, whom the server answers by closing the socket without
+// a word, and values that would end a string of the startup packet early.
 func (cfg *Config) checkStartup() error {
+	if cfg.Options.User == "" {
+		return errors.New("no user: name one in the DSN (picodata://user@host/ or user=…), with WithUser, or in PGUSER")
+	}
 	for _, f := range [...]struct{ name, value string }{
 		{"user", cfg.Options.User},
 		{"database", cfg.Options.Database},
