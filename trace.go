@@ -108,38 +108,29 @@ type traces struct {
 	mirror    []MirrorTracer
 }
 
-// count is how many interfaces were found.
-func (t *traces) count() int {
-	return len(t.statement) + len(t.lease) + len(t.dial) + len(t.route) + len(t.topology) + len(t.mirror)
-}
-
 func newTraces(tracers []any) (traces, error) {
 	var t traces
 	for _, x := range tracers {
-		n := t.count()
-		if s, ok := x.(StatementTracer); ok {
-			t.statement = append(t.statement, s)
-		}
-		if s, ok := x.(LeaseTracer); ok {
-			t.lease = append(t.lease, s)
-		}
-		if s, ok := x.(DialTracer); ok {
-			t.dial = append(t.dial, s)
-		}
-		if s, ok := x.(RouteTracer); ok {
-			t.route = append(t.route, s)
-		}
-		if s, ok := x.(TopologyTracer); ok {
-			t.topology = append(t.topology, s)
-		}
-		if m, ok := x.(MirrorTracer); ok {
-			t.mirror = append(t.mirror, m)
-		}
-		if n == t.count() {
+		heard := hear(&t.statement, x)
+		heard = hear(&t.lease, x) || heard
+		heard = hear(&t.dial, x) || heard
+		heard = hear(&t.route, x) || heard
+		heard = hear(&t.topology, x) || heard
+		heard = hear(&t.mirror, x) || heard
+		if !heard {
 			return t, &options.ConfigError{Key: "Tracers", Msg: fmt.Sprintf("%T implements none of StatementTracer, LeaseTracer, DialTracer, RouteTracer, TopologyTracer and MirrorTracer", x)}
 		}
 	}
 	return t, nil
+}
+
+// hear adds x to the tracers of one kind if it is of that kind.
+func hear[T any](list *[]T, x any) bool {
+	t, ok := x.(T)
+	if ok {
+		*list = append(*list, t)
+	}
+	return ok
 }
 
 // span is a statement under way, as its tracers know it. The zero span is nobody's.
