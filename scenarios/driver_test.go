@@ -1,0 +1,40 @@
+package scenarios_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"testing"
+
+	"github.com/picodata/go-picodata/picotest"
+)
+
+// opener is a wrapper's connector that knows a driver.Driver and a DSN only.
+type opener struct{ d driver.Driver }
+
+func (o opener) Connect(context.Context) (driver.Conn, error) {
+	return o.d.Open("what a wrapper passes")
+}
+func (o opener) Driver() driver.Driver { return o.d }
+
+// Connector.Driver opens sessions of the same connector, for wrappers that know a driver and a DSN only.
+func TestTheDriverOfAConnectorLeadsToIt(t *testing.T) {
+	c, _, conn := startDB(t, picotest.Config{})
+	db := sql.OpenDB(opener{conn.Driver()})
+	for range 8 {
+		mustExec(t, db, "select 4720")
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := userStatements(c, "select 4720"); len(got) != 4 {
+		t.Errorf("the sessions don't share the connector's nodes: %v", got)
+	}
+	if n := conn.Stats().Statements.Succeeded; n != 8 {
+		t.Errorf("the connector counts %d statements of 8", n)
+	}
+	other, err := conn.Driver().(driver.DriverContext).OpenConnector("picodata://elsewhere/")
+	if err != nil || other != driver.Connector(conn) {
+		t.Errorf("OpenConnector: %v, %v", other, err)
+	}
+}

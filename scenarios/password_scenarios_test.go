@@ -1,0 +1,61 @@
+package scenarios_test
+
+import (
+	"database/sql"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/picodata/go-picodata/picotest"
+)
+
+// dsn-password-specials: The server gets the exact bytes of a password, by every method and from both forms
+// of a DSN. (What the parser makes of them, and of passwords that aren't encoded, is tested in options.)
+func TestPasswordSpecials(t *testing.T) {
+	passwords := []string{"p@s:s/w?r#d", "%s123", "a b+c", "[x]", `кл'юч\`, "a,b=c&d;e\"f", " x ", "100%25", strings.Repeat("ж", 300)}
+	methods := []string{"md5", "scram-sha-256", "ldap"}
+	var users, byLDAP []picotest.User
+	for _, method := range methods {
+		for i, password := range passwords {
+			users = append(users, picotest.User{Name: fmt.Sprintf("u%d_%.3s", i, method), Password: password, Method: method})
+			if method == "ldap" {
+				byLDAP = append(byLDAP, users[len(users)-1])
+			}
+		}
+	}
+	c := picotest.Start(t, picotest.Config{Users: byLDAP})
+	for _, setting := range []string{"length_min = 0", "enforce_uppercase = false", "enforce_lowercase = false", "enforce_digits = false", "enforce_specialchars = false"} {
+		if err := c.Exec("alter system set auth_password_" + setting); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, u := range users {
+		if u.Method == "ldap" {
+			continue
+		}
+		if err := c.Exec(fmt.Sprintf(`create user "%s" with password '%s' using %s`, u.Name, strings.ReplaceAll(u.Password, "'", "''"), strings.Replace(u.Method, "sha-", "sha", 1))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	host, port, _ := strings.Cut(c.Node("i1").Addr(), ":")
+	for _, u := range users {
+		words := "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(u.Password) + "'"
+		encoded := strings.ReplaceAll(url.QueryEscape(u.Password), "+", "%20")
+		for _, dsn := range []string{
+			fmt.Sprintf("picodata://%s:%s@%s:%s/?allow_cleartext_password=on", u.Name, encoded, host, port),
+			fmt.Sprintf("postgres://%s:%s/?user=%s&password=%s&allow_cleartext_password=on", host, port, u.Name, encoded),
+			fmt.Sprintf("host=%s port=%s user=%s allow_cleartext_password=on password = %s", host, port, u.Name, words),
+		} {
+			db, err := sql.Open("picodata", dsn)
+			if err != nil {
+				t.Errorf("%s, password %q: %v", u.Method, u.Password, err)
+				continue
+			}
+			if err := db.PingContext(t.Context()); err != nil {
+				t.Errorf("%s, password %q: %v", u.Method, u.Password, err)
+			}
+			db.Close()
+		}
+	}
+}
