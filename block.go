@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/picodata/go-picodata/internal/servererr"
 	"github.com/picodata/go-picodata/internal/sqltext"
 )
 
@@ -138,12 +139,15 @@ func explainBlock(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	for _, x := range []struct{ part, advice string }{
-		{"different buckets", "all writes of a block must lie in one bucket: distribute the tables by the same key and give the statements the same value for it"},
-		{"must precede all DML statements", "put the reads first"},
-		{"rule parsing error", "blocks need servers of 26.1 or newer; LET and IF those of 26.2"},
+	for _, x := range []struct {
+		cause  servererr.Cause
+		advice string
+	}{
+		{servererr.DifferentBuckets, "all writes of a block must lie in one bucket: distribute the tables by the same key and give the statements the same value for it"},
+		{servererr.ReadAfterWrite, "put the reads first"},
+		{servererr.Syntax, "blocks need servers of 26.1 or newer; LET and IF those of 26.2"},
 	} {
-		if strings.Contains(e.Message, x.part) {
+		if e.report.Cause == x.cause {
 			return fmt.Errorf("picodata: Block: %w; %s", err, x.advice)
 		}
 	}

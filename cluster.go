@@ -7,8 +7,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/lib/pq"
 	"github.com/picodata/go-picodata/internal/pool"
+	"github.com/picodata/go-picodata/internal/servererr"
 	"github.com/picodata/go-picodata/internal/wire"
 	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
@@ -239,13 +239,13 @@ func classifyDial(err error) pool.DialOutcome {
 	if !errors.As(err, &w) {
 		return pool.DialFailure
 	}
-	var p *pq.Error
+	r, _ := servererr.Of(err)
 	switch {
 	case w.Config:
 		return pool.DialFatal
 	case w.LoginRefused():
 		return pool.DialLogin
-	case errors.As(err, &p) && p.Code == "53300":
+	case r.Kind == servererr.Capacity:
 		return pool.DialCapacity
 	}
 	return pool.DialFailure

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lib/pq"
 	"github.com/picodata/go-picodata/internal/pool"
+	"github.com/picodata/go-picodata/internal/servererr"
 	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
 )
@@ -72,6 +73,7 @@ type Error struct {
 	Message    string // the innermost message, without the wrappings of router and storage
 	Node       Node   // the instance that was asked
 	Replicaset string // uuid of the replicaset that refused, where the server names it
+	report     servererr.Report
 	cause      *pq.Error
 }
 
@@ -150,7 +152,7 @@ func IsRetryable(err error) bool {
 		return false
 	}
 	if e := asServerError(err); e != nil {
-		return e.Kind.notRun()
+		return e.report.Kind.NotRun()
 	}
 	var (
 		at *AcquireTimeoutError

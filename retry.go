@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/lib/pq"
+	"github.com/picodata/go-picodata/internal/servererr"
 	"github.com/picodata/go-picodata/internal/sqltext"
 	"github.com/picodata/go-picodata/internal/wire"
 )
@@ -64,7 +65,7 @@ func judgeFreely(err error, a *attempt) verdict {
 		return verdict{err: err}
 	}
 	var p *pq.Error
-	if errors.As(w.Cause, &p) && !lastWord(p) {
+	if errors.As(w.Cause, &p) && !servererr.Ends(string(p.Code), p.Severity) {
 		return judgeAnswer(newError(p, a.node), a)
 	}
 	switch {
@@ -82,17 +83,6 @@ func judgeFreely(err error, a *attempt) verdict {
 		return verdict{action: again, err: &notSentError{node: a.node, cause: w}, refresh: true, connErr: true}
 	}
 	return a.judgeLost(verdict{action: again, refresh: true, connErr: true}, w.Cause)
-}
-
-// lastWord reports whether a server's error is the end of the connection and not of the statement alone. Picodata
-// says ERROR to everything and hangs up without a word, but proxies and PostgreSQL say FATAL, or that
-// somebody shuts them down (57P01 to 57P03), whatever the statement has done by then.
-func lastWord(p *pq.Error) bool {
-	switch p.Code {
-	case "57P01", "57P02", "57P03":
-		return true
-	}
-	return p.Severity == "FATAL" || p.Severity == "PANIC"
 }
 
 // errLeaderChanged is the cause when a statement was ended because it had waited since before a leader
@@ -117,7 +107,7 @@ func (a *attempt) judgeLost(v verdict, cause error) verdict {
 }
 
 func judgeAnswer(e *Error, a *attempt) verdict {
-	v := verdict{action: again, err: e, refresh: e.Kind.staleRole()}
+	v := verdict{action: again, err: e, refresh: e.report.Kind.StaleRole()}
 	switch e.Kind {
 	case KindStale, KindLostStatement, KindCapacity:
 		// Refused before anything ran. The wire has prepared it anew once; another node needn't be as unlucky.

@@ -3,12 +3,12 @@ package picodata
 import (
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/picodata/go-picodata/internal/pool"
+	"github.com/picodata/go-picodata/internal/servererr"
 	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
 )
@@ -99,23 +99,10 @@ func (r *roles) stop() {
 	}
 }
 
-// readOnlyTexts are what an instance says that holds no write, in the words of picodata.md §6. What raft says
-// of its own leader is not among them.
-var readOnlyTexts = []string{"Readonly:", "read-only", "read_only is true", "is not a master for replicaset", "sent to the replica during master switchover"}
-
-func showsReplica(message string) bool {
-	for _, t := range readOnlyTexts {
-		if strings.Contains(message, t) {
-			return true
-		}
-	}
-	return false
-}
-
 // demote believes a server that refused a write for its replicaset: if the node that was asked leads it by the
 // snapshot in force, it doesn't any more.
 func (c *Connector) demote(e *Error, n *pool.NodeInfo) {
-	if e.Replicaset != "" && e.Replicaset != n.Replicaset || !showsReplica(e.cause.Message) || c.roles.isDemoted(n.ID) {
+	if e.Replicaset != "" && e.Replicaset != n.Replicaset || e.report.Cause != servererr.ReadOnly || c.roles.isDemoted(n.ID) {
 		return
 	}
 	r := &c.roles

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/picodata/go-picodata/internal/servererr"
 )
 
 // ErrNoBuckets: the tier holds no buckets, or the server has no _pico_bucket() (it came with 25.5.1).
@@ -25,7 +27,7 @@ func (s *Source) ReadBuckets(ctx context.Context, q Querier, tier string) ([]Ran
 	case err == nil:
 	case isUnknownFunction(err, "_pico_bucket"):
 		return nil, ErrNoBucketFunction
-	case strings.Contains(err.Error(), "doesn't exist") && strings.Contains(err.Error(), "_pico_bucket: tier"):
+	case causeOf(err) == servererr.NoTier:
 		return nil, fmt.Errorf("%w: %w", ErrNoBuckets, err)
 	default:
 		return nil, fmt.Errorf("picodata: reading the buckets of tier %s: %w", tier, err)

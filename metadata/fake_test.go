@@ -45,8 +45,9 @@ type fakeView struct {
 
 type fakeErr struct{ text string }
 
-func (e *fakeErr) Error() string    { return "pq: " + e.text }
-func (e *fakeErr) SQLState() string { return "XX000" }
+func (e *fakeErr) Error() string   { return "pq: " + e.text }
+func (*fakeErr) SQLState() string  { return "XX000" }
+func (e *fakeErr) Get(byte) string { return e.text }
 
 var errRefused = errors.New("connection refused")
 

@@ -1,9 +1,10 @@
 package metadata
 
 import (
-	"errors"
 	"slices"
 	"strings"
+
+	"github.com/picodata/go-picodata/internal/servererr"
 )
 
 // The system tables that a Source reads.
@@ -15,50 +16,33 @@ const (
 	tableTable       = "_pico_table"
 )
 
-// serverError is what *pq.Error offers: an answer of the server, over a connection that works.
-type serverError interface {
-	error
-	SQLState() string
-}
-
 // isServerError tells an answer of the server from a failure of the connection.
 func isServerError(err error) bool {
-	var s serverError
-	return errors.As(err, &s)
+	_, ok := servererr.Of(err)
+	return ok
 }
 
-// deniedTable returns the table that the server refused to let the user read. The server has
-// no code of its own for that (XX000), only the text
-// "Read access to space '_pico_replicaset' is denied for user 'u'".
+func causeOf(err error) servererr.Cause {
+	r, _ := servererr.Of(err)
+	return r.Cause
+}
+
+// deniedTable returns the table that the server refused to let the user read.
 func deniedTable(err error) (string, bool) {
-	if err == nil {
-		return "", false
-	}
-	text := err.Error()
-	_, rest, ok := strings.Cut(text, "ccess to space '")
-	if !ok || !strings.Contains(rest, "is denied for user") {
-		return "", false
-	}
-	name, _, ok := strings.Cut(rest, "'")
-	return name, ok
+	r, _ := servererr.Of(err)
+	return r.Object, r.Cause == servererr.AccessDenied
 }
 
 // isUnknownFunction tells whether the server has no SQL function of this name.
 func isUnknownFunction(err error, name string) bool {
-	if err == nil {
-		return false
-	}
-	text := err.Error()
-	return strings.Contains(text, name) && strings.Contains(text, "not found")
+	r, _ := servererr.Of(err)
+	return r.Cause == servererr.NoFunction && r.Object == name
 }
 
 // isOverLimit tells whether a query was stopped by sql_vdbe_opcode_max or sql_motion_row_max.
 func isOverLimit(err error) bool {
-	if err == nil {
-		return false
-	}
-	text := err.Error()
-	return strings.Contains(text, "max executed vdbe opcodes") || strings.Contains(text, "number of rows") && strings.Contains(text, "xceeded")
+	r, _ := servererr.Of(err)
+	return r.Kind == servererr.Limit
 }
 
 // GrantFor is the statement that lets the user read the system table, to be run by an administrator.

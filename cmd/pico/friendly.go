@@ -9,9 +9,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/lib/pq"
 
 	"github.com/picodata/go-picodata"
+	"github.com/picodata/go-picodata/internal/servererr"
 	"github.com/picodata/go-picodata/internal/wire"
 	"github.com/picodata/go-picodata/options"
 )
@@ -96,6 +96,6 @@ func advice(err error) string {
 
 // wantsTLS tells the refusal of a login without TLS from that of a wrong password.
 func wantsTLS(err error) bool {
-	var p *pq.Error
-	return errors.As(err, &p) && p.Code == "28000" && strings.Contains(p.Message, "ssl")
+	r, _ := servererr.Of(err)
+	return r.Cause == servererr.TLSRequired
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/picodata/go-picodata/internal/servererr"
 	"github.com/picodata/go-picodata/options"
 )
 
@@ -66,8 +67,8 @@ type dialer struct {
 
 // wantsTLS says that a server refused a plain connection before anybody logged in.
 func wantsTLS(err error) bool {
-	var pe *pq.Error
-	return errors.As(err, &pe) && pe.Code == "28000"
+	r, _ := servererr.Of(err)
+	return r.Cause == servererr.TLSRequired || r.Cause == servererr.NotAdmitted
 }
 
 // connect makes one connection; encrypt says whether TLS is asked for where the mode

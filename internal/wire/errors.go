@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/lib/pq"
+
+	"github.com/picodata/go-picodata/internal/servererr"
 )
 
 // Stage says how far an operation came before it failed.
@@ -76,8 +78,8 @@ func (e *Error) LoginRefused() bool {
 	if e.Stage != StageLogin {
 		return false
 	}
-	pe, ok := e.Server()
-	return ok && len(pe.Code) == 5 && pe.Code[:2] == "28"
+	r, _ := servererr.Of(e.Cause)
+	return r.Kind == servererr.Login
 }
 
 // Errors that a caller may want to tell apart.

@@ -8,6 +8,7 @@ import (
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
 
+	"github.com/picodata/go-picodata/internal/servererr"
 	"github.com/picodata/go-picodata/options"
 )
 
@@ -44,7 +45,7 @@ func fatalError(body []byte) bool {
 	fatal := false
 	fields(body, func(typ byte, value []byte) {
 		if typ == 'S' || typ == 'V' {
-			fatal = fatal || string(value) == pqerror.SeverityFatal || string(value) == pqerror.SeverityPanic
+			fatal = fatal || servererr.FatalSeverity(string(value))
 		}
 	})
 	return fatal

@@ -5,7 +5,7 @@ import (
 	"hash/maphash"
 	"strings"
 
-	"github.com/lib/pq"
+	"github.com/picodata/go-picodata/internal/servererr"
 )
 
 const (
@@ -172,28 +172,16 @@ const (
 )
 
 func refused(err error) refusal {
-	pe, ok := err.(*pq.Error)
-	if !ok {
-		return refusalNone
-	}
-	switch pe.Code {
-	case "42999":
+	r, _ := servererr.Of(err)
+	switch r.Cause {
+	case servererr.PlanChanged:
 		return refusalStale
-	case "0A000": // PostgreSQL's words for the same
-		if pe.Message == "cached plan must not change result type" {
-			return refusalStale
-		}
-	case "26000":
+	case servererr.StatementUnknown:
 		return refusalLost
-	case "42P05":
+	case servererr.StatementExists:
 		return refusalDuplicate
-	case "XX000":
-		switch {
-		case strings.HasPrefix(pe.Message, "Couldn't find statement"):
-			return refusalLost
-		case strings.Contains(pe.Message, "Statement storage is full"):
-			return refusalFull
-		}
+	case servererr.StatementsFull:
+		return refusalFull
 	}
 	return refusalNone
 }
@@ -202,7 +190,6 @@ func refused(err error) refusal {
 // without invalidation say so while they execute. Whether it ran in part isn't known, but
 // its name is of no use any more.
 func outdated(err error) bool {
-	pe, ok := err.(*pq.Error)
-	return ok && pe.Code == "XX000" &&
-		(strings.Contains(pe.Message, "schema version different") || strings.Contains(pe.Message, "NoSuchSpace"))
+	r, _ := servererr.Of(err)
+	return r.Cause == servererr.SchemaVersion || r.Cause == servererr.NoSpace
 }
