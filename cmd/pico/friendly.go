@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 
-
 	"github.com/picodata/go-picodata"
 	"github.com/picodata/go-picodata/internal/servererr"
 	"github.com/picodata/go-picodata/internal/wire"
