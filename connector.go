@@ -62,7 +62,7 @@ var (
 
 // NewConnector makes a connector of a Config and further options. The Config is copied; a fault in it
 // is a *ConfigError. It does no I/O and starts no goroutine: the first statement does.
-func NewConnector(cfg *options.Config, opts ...options.Option) (*Connector, error) {
+func NewConnector(cfg *Config, opts ...Option) (*Connector, error) {
 	if cfg == nil {
 		cfg = options.New()
 	}

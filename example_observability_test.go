@@ -30,7 +30,7 @@ func ExampleStatementTracer() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	connector, err := picodata.NewConnector(cfg, options.WithTracer(printer{}))
+	connector, err := picodata.NewConnector(cfg, options.WithTracers(printer{}))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func ExampleNewConnector() {
 	conn, err := picodata.NewConnector(cfg,
 		options.WithInstanceRole(options.RoleLeader),
 		options.WithMaxConnsPerInstance(10),
-		options.WithPassword(func(context.Context) (string, error) { return "T0psecret", nil }), // asked per dial
+		options.WithPasswordFunc(func(context.Context) (string, error) { return "T0psecret", nil }), // asked per dial
 	)
 	if err != nil {
 		log.Fatal(err)

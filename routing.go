@@ -176,13 +176,7 @@ func met(p *route.Plan, n *pool.NodeInfo) bool {
 	if p.Kind == route.Filter && p.ReplicasetUUID == "" && p.InstanceUUID == "" && p.Tier != "" && n.Tier != p.Tier {
 		return false
 	}
-	switch p.Role {
-	case options.RoleLeader:
-		return n.Role == metadata.RoleLeader
-	case options.RoleReplica:
-		return n.Role == metadata.RoleReplica
-	}
-	return true
+	return n.Role.Is(p.Role)
 }
 
 // tally counts a decision once a node is leased: a plan that the gate couldn't follow counts by the reason.

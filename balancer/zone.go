@@ -1,10 +1,6 @@
 package balancer
 
-import (
-	"strings"
-
-	"github.com/picodata/go-picodata/options"
-)
+import "github.com/picodata/go-picodata/options"
 
 // Zones are the failure domains of prefer_zones, nearest first. Each is a list of KEY=VALUE that must all hold.
 type Zones [][]options.Setting
@@ -24,25 +20,11 @@ func ParseZones(items []string) Zones {
 // len(z) if none does.
 func (z Zones) Level(domain map[string]string) int {
 	for i, zone := range z {
-		if matches(zone, domain) {
+		if options.ZoneMatches(zone, domain) {
 			return i
 		}
 	}
 	return len(z)
-}
-
-// matches is options.ZoneMatches with a short way for keys as they are written in the cluster.
-func matches(zone []options.Setting, domain map[string]string) bool {
-	for _, want := range zone {
-		value, ok := domain[want.Name]
-		if !ok {
-			return options.ZoneMatches(zone, domain)
-		}
-		if !strings.EqualFold(value, want.Value) {
-			return false
-		}
-	}
-	return len(zone) > 0
 }
 
 // Prefer wraps a strategy: the candidates of the nearest zone that has any are shown to it, the

@@ -116,14 +116,12 @@ func policyExclusion(cfg *options.Config, topo *Topology, in *Instance) Exclusio
 
 func roleExclusion(cfg *options.Config, role Role) Exclusion {
 	switch {
-	case cfg.InstanceRole == options.RoleAny:
+	case role.Is(cfg.InstanceRole):
 		return Included
 	case role == RoleUnknown:
 		return RoleNotKnown
-	case (role == RoleLeader) != (cfg.InstanceRole == options.RoleLeader):
-		return WrongRole
 	default:
-		return Included
+		return WrongRole
 	}
 }
 

@@ -2,7 +2,11 @@
 // that reads it from the system tables, a Watcher that keeps it fresh, and the bucket map.
 package metadata
 
-import "time"
+import (
+	"time"
+
+	"github.com/picodata/go-picodata/options"
+)
 
 // State is an instance's state as the server names it.
 type State string
@@ -34,6 +38,21 @@ func (r Role) String() string {
 		return "replica"
 	default:
 		return "unknown"
+	}
+}
+
+// Is tells whether an instance of role r serves who asks for an instance of role want. Nobody's role is any: an
+// instance of unknown role serves only who takes all.
+func (r Role) Is(want options.InstanceRole) bool {
+	switch want {
+	case options.RoleAny:
+		return true
+	case options.RoleLeader:
+		return r == RoleLeader
+	case options.RoleReplica:
+		return r == RoleReplica
+	default:
+		return false
 	}
 }
 

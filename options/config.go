@@ -39,7 +39,7 @@ type Config struct {
 	//
 	// Text: any UTF-8 text without NUL. Default: none. Server: any. Cost: none.
 	User string
-	// Password is the key password. The user's password. A function given by WithPassword goes before it,
+	// Password is the key password. The user's password. A function given by WithPasswordFunc goes before it,
 	// passfile comes after it. Never shown by any error, log or format.
 	//
 	// Secret: any bytes but NUL. Default: none. Server: any. Cost: none; a wrong one costs one of the four

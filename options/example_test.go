@@ -41,7 +41,7 @@ func ExampleConfig_Apply() {
 	err := cfg.Apply(
 		options.WithHosts(options.Host{Name: "i1", Port: options.DefaultPort}),
 		options.WithUser("app"),
-		options.WithStaticPassword("secret"),
+		options.WithPassword("secret"),
 		options.WithNodeWeights(options.NodeRule{Selector: "tier:cold", Value: 0}),
 		options.WithAcquireTimeout(2*time.Second),
 	)

@@ -13,7 +13,7 @@ const hidden = "***"
 // FormatDSN returns the canonical DSN of c: a picodata:// URL with every setting that isn't the default, in
 // the order of Keys. It holds the password. ParseDSN reads it back to the same settings, and formats
 // those to the same text. What only a program can set is left out.
-func FormatDSN(c *Config) string { return format(c, false) }
+func (c *Config) FormatDSN() string { return format(c, false) }
 
 // RedactedDSN is FormatDSN with stars for secrets, for logs.
 func (c Config) RedactedDSN() string { return format(&c, true) }

@@ -13,7 +13,7 @@ import (
 // checkFixpoint wants that what FormatDSN writes is read back to the same settings and the same text.
 func checkFixpoint(t *testing.T, c *Config) {
 	t.Helper()
-	text := FormatDSN(c)
+	text := c.FormatDSN()
 	again, err := ParseDSN(text)
 	if err != nil {
 		t.Fatalf("ParseDSN refuses what FormatDSN wrote: %s: %v", text, err)
@@ -21,7 +21,7 @@ func checkFixpoint(t *testing.T, c *Config) {
 	if !sameConfig(c, again) {
 		t.Fatalf("%s is read back otherwise:\n got %s\nwant %s", text, fields(again), fields(c))
 	}
-	if twice := FormatDSN(again); twice != text {
+	if twice := again.FormatDSN(); twice != text {
 		t.Fatalf("no fixpoint:\nfirst  %s\nsecond %s", text, twice)
 	}
 }
@@ -148,10 +148,10 @@ func TestFormatDurationIsReadBack(t *testing.T) {
 }
 
 func TestFormatOfNothing(t *testing.T) {
-	if got := FormatDSN(nil); got != "" {
+	if got := (*Config)(nil).FormatDSN(); got != "" {
 		t.Errorf("FormatDSN(nil) = %q", got)
 	}
-	if got := FormatDSN(&Config{InstanceRole: 99, Mode: 77}); !strings.HasPrefix(got, "picodata:///?") {
+	if got := (&Config{InstanceRole: 99, Mode: 77}).FormatDSN(); !strings.HasPrefix(got, "picodata:///?") {
 		t.Errorf("FormatDSN of nonsense = %q", got)
 	}
 }

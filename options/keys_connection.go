@@ -15,9 +15,9 @@ func connectionKeys() []key {
 			Cost: "none",
 			Doc:  "Who logs in. The server closes the connection without a word if it is missing, so the driver asks for it."},
 			binding: bindText(func(c *Config) *string { return &c.User }), inside: true},
-		{Key: Key{Name: "password", Go: "Password", Option: "WithStaticPassword", Group: groupWho,
+		{Key: Key{Name: "password", Go: "Password", Group: groupWho,
 			Cost: "none; a wrong one costs one of the four attempts after which Picodata locks a user on that instance",
-			Doc:  "The user's password. A function given by WithPassword goes before it, passfile comes after it. Never shown by any error, log or format."},
+			Doc:  "The user's password. A function given by WithPasswordFunc goes before it, passfile comes after it. Never shown by any error, log or format."},
 			binding: bindSecret(func(c *Config) *string { return &c.Password }), secret: true, inside: true},
 		{Key: Key{Name: "passfile", Go: "PassFile", Group: groupWho,
 			Cost: "one read of the file per connector",
@@ -37,4 +37,87 @@ func connectionKeys() []key {
 			Doc:   "Settings for every connection, in Picodata's form name=value[,name=value…] or PostgreSQL's -c name=value. Known values are checked as the server would check them, for it closes the connection on a bad one; unknown names pass with a warning. read_preference and forward among them count as if given by their own keys."},
 			binding: bindServerOptions()},
 	}
+}
+
+// tlsVersions are the texts of ssl_min_protocol_version and ssl_max_protocol_version, oldest first.
+var tlsVersions = [...]string{"TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"}
+
+// tlsKeys: TLS by libpq's names, and what else keeps a password safe.
+func tlsKeys() []key {
+	return []key{
+		{Key: Key{Name: "sslmode", Go: "SSLMode", Group: groupTLS,
+			Cost: "one flight per dial where TLS is asked for, two more for its handshake",
+			Doc:  "Whether TLS is used and what is verified, as in libpq, the same for every node. prefer: TLS if the node has it, for Picodata ships without. A node with TLS refuses disable. A handshake that fails is never followed by plain text. Only verify-ca and verify-full check who answers."},
+			binding: bindEnum(func(c *Config) *SSLMode { return &c.SSLMode }, "sslmode", sslModeNames[:])},
+		{Key: Key{Name: "sslrootcert", Go: "SSLRootCert", Group: groupTLS,
+			Cost: "one read of the file per connector",
+			Doc:  "File of the authorities that may sign a node's certificate, or system for those of the machine, which needs verify-full. With require it makes the driver verify the authority, as libpq does."},
+			binding: bindText(func(c *Config) *string { return &c.SSLRootCert })},
+		{Key: Key{Name: "sslcert", Go: "SSLCert", Group: groupTLS,
+			Cost: "one read of the file per connector",
+			Doc:  "File of the client's certificate; goes with sslkey."},
+			binding: bindText(func(c *Config) *string { return &c.SSLCert })},
+		{Key: Key{Name: "sslkey", Go: "SSLKey", Group: groupTLS,
+			Cost: "one read of the file per connector",
+			Doc:  "File of the client's private key; goes with sslcert."},
+			binding: bindText(func(c *Config) *string { return &c.SSLKey })},
+		{Key: Key{Name: "sslpassword", Go: "SSLPassword", Group: groupTLS,
+			Cost: "none",
+			Doc:  "Password of an encrypted sslkey. Never shown."},
+			binding: bindSecret(func(c *Config) *string { return &c.SSLPassword }), secret: true},
+		{Key: Key{Name: "sslsni", Go: "SSLSNI", Group: groupTLS,
+			Cost: "none",
+			Doc:  "Whether the name of the node is sent in the handshake (never for IP addresses)."},
+			binding: bindBit(func(c *Config) *bool { return &c.SSLSNI })},
+		{Key: Key{Name: "sslnegotiation", Go: "SSLNegotiation", Group: groupTLS,
+			Since: "any for postgres; no Picodata yet for direct",
+			Cost:  "direct saves one flight per dial",
+			Doc:   "postgres asks for TLS first; direct begins with the handshake and needs sslmode=require or stronger."},
+			binding: bindEnum(func(c *Config) *SSLNegotiation { return &c.SSLNegotiation }, "sslnegotiation", sslNegotiationNames[:])},
+		{Key: Key{Name: "ssl_min_protocol_version", Go: "SSLMinProtocolVersion", Group: groupTLS,
+			Cost: "none",
+			Doc:  "Oldest TLS version to accept."},
+			binding: bindTLSVersion(func(c *Config) *string { return &c.SSLMinProtocolVersion })},
+		{Key: Key{Name: "ssl_max_protocol_version", Go: "SSLMaxProtocolVersion", Group: groupTLS,
+			Cost: "none",
+			Doc:  "Newest TLS version to use; nothing given: the newest there is."},
+			binding: bindTLSVersion(func(c *Config) *string { return &c.SSLMaxProtocolVersion })},
+		{Key: Key{Name: "tls_server_name", Go: "TLSServerName", Group: groupTLS,
+			Cost: "one name for all nodes says less about each",
+			Doc:  "The name that certificates are checked against, for all nodes. Nothing given: each node's own host, as dialled."},
+			binding: withOK(bindText(func(c *Config) *string { return &c.TLSServerName }), "a DNS name or IP address",
+				func(c *Config) bool { return c.TLSServerName == "" || checkHostName(c.TLSServerName) == nil })},
+		{Key: Key{Name: "allow_cleartext_password", Go: "AllowCleartextPassword", Group: groupTLS,
+			Cost: "on: whoever sees the network sees the password of LDAP users",
+			Doc:  "Whether a request for the password in clear text, which Picodata makes of LDAP users, is answered without TLS."},
+			binding: bindBool(func(c *Config) *bool { return &c.AllowCleartextPassword })},
+	}
+}
+
+// withOK narrows a binding.
+func withOK(b binding, allowed string, ok func(*Config) bool) binding {
+	b.allowed, b.ok = allowed, ok
+	return b
+}
+
+// bindTLSVersion is for a TLS version or nothing.
+func bindTLSVersion(field func(*Config) *string) binding {
+	return withOK(withKind(bindText(field), "choice"), alternatives(tlsVersions[:]),
+		func(c *Config) bool { return *field(c) == "" || tlsVersion(*field(c)) >= 0 })
+}
+
+// withKind renames a binding's type.
+func withKind(b binding, kind string) binding {
+	b.kind = kind
+	return b
+}
+
+// tlsVersion is the age rank of a version's text, -1 if there is none.
+func tlsVersion(text string) int {
+	for i, v := range tlsVersions {
+		if v == text {
+			return i
+		}
+	}
+	return -1
 }

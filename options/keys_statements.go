@@ -1,6 +1,11 @@
 package options
 
-import "time"
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
 
 // statementKeys: where a statement runs, and how it is sent.
 func statementKeys() []key {
@@ -9,7 +14,7 @@ func statementKeys() []key {
 			Since: "26.1; before it, READ on _pico_table",
 			Cost:  "one look into two small caches per statement; keys also reads the WHERE clause",
 			Doc:   "Which statements go straight to the leader that owns their bucket: parametrised one-row INSERTs (insert), also SELECT, UPDATE and DELETE whose WHERE gives the whole sharding key (keys), none (off). A wrong guess costs a hop inside the cluster, never a wrong result."},
-			binding: bindEnum(func(c *Config) *Routing { return &c.Routing }, routingNames[:], ParseRouting)},
+			binding: bindEnum(func(c *Config) *Routing { return &c.Routing }, "routing", routingNames[:])},
 		{Key: Key{Name: "routing_acquire_timeout", Go: "RoutingAcquireTimeout", Group: groupRouting,
 			Cost: "a long one makes inserts wait for a busy leader while others are free",
 			Doc:  "How long a routed statement waits for a connection to its leader before it goes by the balancing policy; 0 means not at all."},
@@ -23,22 +28,20 @@ func statementKeys() []key {
 			Cost: "fail: one Parse alone, once per unknown text",
 			Doc:  "What happens to a statement that is bound to a shard which isn't known: the balancing policy; a replicaset at random; the same, favouring those without recent errors; the N-th replicaset of the tier by name, from 0; or ErrNoShard before anything runs."},
 			binding: binding{kind: "choice", allowed: "balance, random, random_healthy, shard_N or fail",
-				set: func(c *Config, text string) (ok bool) {
-					v, err := ParseNoShard(text)
-					c.NoShard = v
-					return err == nil
+				set: func(c *Config, text string) bool {
+					return c.NoShard.UnmarshalText([]byte(text)) == nil
 				},
 				get: func(c *Config) string { return c.NoShard.String() },
 				ok:  func(c *Config) bool { return c.NoShard.valid() }}},
 		{Key: Key{Name: "no_shard_scope", Go: "NoShardScope", Group: groupRouting,
 			Cost: "none",
 			Doc:  "Which statements no_shard_specified_behavior is for: those that are bound to a shard, or every one that isn't routed."},
-			binding: bindEnum(func(c *Config) *NoShardScope { return &c.NoShardScope }, noShardScopeNames[:], ParseNoShardScope)},
+			binding: bindEnum(func(c *Config) *NoShardScope { return &c.NoShardScope }, "no_shard_scope", noShardScopeNames[:])},
 
 		{Key: Key{Name: "prepare", Go: "Prepare", Group: groupStatements,
 			Cost: "eager: one flight per Prepare",
 			Doc:  "What db.Prepare does: nothing on the wire (lazy), or one flight so that errors show there (eager)."},
-			binding: bindEnum(func(c *Config) *Prepare { return &c.Prepare }, prepareNames[:], ParsePrepare)},
+			binding: bindEnum(func(c *Config) *Prepare { return &c.Prepare }, "prepare", prepareNames[:])},
 		{Key: Key{Name: "statement_cache_size", Go: "StatementCacheSize", Group: groupStatements,
 			Cost: "one named statement per entry and connection, out of pg_statement_max of the instance",
 			Doc:  "How many named statements one connection keeps; 0 means none, and every execution is parsed anew, still in one flight."},
@@ -54,7 +57,7 @@ func statementKeys() []key {
 		{Key: Key{Name: "transactions", Go: "Transactions", Group: groupStatements,
 			Cost: "autocommit: BeginTx succeeds, but nothing is atomic",
 			Doc:  "What BeginTx does, given that Picodata accepts BEGIN, COMMIT and ROLLBACK and ignores them: it fails (reject), or each statement runs by itself on one pinned connection (autocommit), where Rollback after a write returns an error."},
-			binding: bindEnum(func(c *Config) *Transactions { return &c.Transactions }, transactionsNames[:], ParseTransactions)},
+			binding: bindEnum(func(c *Config) *Transactions { return &c.Transactions }, "transactions", transactionsNames[:])},
 		{Key: Key{Name: "max_retries", Go: "MaxRetries", Group: groupStatements,
 			Cost: "each one is another execution attempt, with backoff",
 			Doc:  "How often the driver may run a statement again after an error that proves that nothing ran, or a plain read after a lost connection; 0 switches this off."},
@@ -64,4 +67,82 @@ func statementKeys() []key {
 			Doc:  "How long after a new leader is seen a statement that began before it may still wait; then it ends with OutcomeUnknownError. 0 means until its context ends. Plain reads are run again in any case."},
 			binding: bindDuration(func(c *Config) *time.Duration { return &c.StuckStatementTimeout }, time.Millisecond, 24*time.Hour, true)},
 	}
+}
+
+// mirrorKeys: shadow traffic.
+func mirrorKeys() []key {
+	return []key{
+		{Key: Key{Name: "mirror", Go: "Mirror", Group: groupMirror,
+			Cost: "one more connection per connection; the mirrored statements' work on the other cluster",
+			Doc:  "DSN of another cluster that gets a copy of the traffic; its results are read and dropped. Percent-encode it inside a URL. It can't have a mirror of its own. Its password is never shown."},
+			binding: bindMirror(), secret: true},
+		{Key: Key{Name: "mirror_map", Go: "MirrorMap", Group: groupMirror,
+			Cost: "as mirror",
+			Doc:  "Which node's traffic goes to which mirror address. Nodes that aren't listed go to mirror, if there is one, else nowhere. User, password and TLS are mirror's, or the DSN's own without it."},
+			binding: bindMap(func(c *Config) *[]Mapping { return &c.MirrorMap }, true)},
+		{Key: Key{Name: "mirror_mode", Go: "MirrorMode", Group: groupMirror,
+			Cost: "all: the mirror must be a cluster of its own, or writes happen twice",
+			Doc:  "Which statements are mirrored: those recognised as plain reads, or all."},
+			binding: bindEnum(func(c *Config) *MirrorMode { return &c.MirrorMode }, "mirror_mode", mirrorModeNames[:])},
+		{Key: Key{Name: "mirror_ratio", Go: "MirrorRatio", Group: groupMirror,
+			Cost: "none",
+			Doc:  "The share of statements that is mirrored."},
+			binding: binding{kind: "number", allowed: "0 to 1",
+				set: func(c *Config, text string) bool {
+					v, ok := parseRatio(text)
+					c.MirrorRatio = v
+					return ok
+				},
+				get: func(c *Config) string { return strconv.FormatFloat(c.MirrorRatio, 'f', -1, 64) },
+				ok: func(c *Config) bool {
+					return c.MirrorRatio >= 0 && c.MirrorRatio <= 1 && !math.Signbit(c.MirrorRatio)
+				}}},
+		{Key: Key{Name: "mirror_queue", Go: "MirrorQueue", Group: groupMirror,
+			Cost: "memory, bounded by mirror_queue_bytes",
+			Doc:  "How many statements may wait for one mirror connection; more are dropped and counted."},
+			binding: bindInt(func(c *Config) *int { return &c.MirrorQueue }, 1, 1_000_000)},
+		{Key: Key{Name: "mirror_queue_bytes", Go: "MirrorQueueBytes", Group: groupMirror,
+			Cost: "so much memory per mirror connection at most",
+			Doc:  "How many bytes of statements and arguments may wait for one mirror connection."},
+			binding: bindInt(func(c *Config) *int { return &c.MirrorQueueBytes }, 1024, 1<<30)},
+		{Key: Key{Name: "mirror_compare", Go: "MirrorCompare", Group: groupMirror,
+			Cost: "a digest of every mirrored result on both sides",
+			Doc:  "Whether rows and errors of both sides are compared; differences are counted, and logged by statement."},
+			binding: bindBool(func(c *Config) *bool { return &c.MirrorCompare })},
+	}
+}
+
+// bindMirror is for a DSN inside the DSN. Why it is wrong is said in the words of its own error,
+// which holds no secret.
+func bindMirror() binding {
+	field := func(c *Config) *string { return &c.Mirror }
+	b := withOK(withKind(bindText(field), "secret"), "a DSN without mirror keys", func(c *Config) bool { return mirrorFault(c.Mirror) == "" })
+	b.why = func(c *Config) string { return mirrorFault(c.Mirror) }
+	return b
+}
+
+// mirrorFault says what is wrong with a mirror's DSN, "" if nothing.
+func mirrorFault(dsn string) string {
+	if dsn == "" {
+		return ""
+	}
+	c, err := parse(dsn, parsing{nested: true})
+	switch {
+	case err != nil:
+		return "not a valid DSN: " + strings.TrimPrefix(err.Error(), errorPrefix)
+	case len(c.Hosts) == 0:
+		return "the mirror's DSN names no host"
+	}
+	return ""
+}
+
+// parseRatio reads a plain decimal number; exponents, hex and NaN are typing errors here.
+func parseRatio(text string) (float64, bool) {
+	for i := range len(text) {
+		if (text[i] < '0' || text[i] > '9') && text[i] != '.' && text[i] != '-' {
+			return 0, false
+		}
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	return v, err == nil
 }

@@ -35,7 +35,7 @@ func (c *Config) liftServerOptions() error {
 		s.Name = settingName(s.Name)
 		switch s.Name {
 		case settingReadPreference:
-			v, err := ParseReadPreference(s.Value)
+			v, err := parseEnum[ReadPreference](settingReadPreference, readPreferenceNames[:], s.Value)
 			if err != nil {
 				return placed(err, from)
 			}
@@ -43,7 +43,7 @@ func (c *Config) liftServerOptions() error {
 				return err
 			}
 		case settingForward:
-			v, err := ParseForward(s.Value)
+			v, err := parseEnum[Forward](settingForward, forwardNames[:], s.Value)
 			if err != nil {
 				return placed(err, from)
 			}
@@ -168,4 +168,31 @@ func (c *Config) roleConflict(role InstanceRole) error {
 			"use instance_role=leader, or forward=ro_to_rw")
 	}
 	return nil
+}
+
+// origin keeps where the settings that depend on each other came from, so that an error can name
+// both places and a derived role can be derived anew when what it came from changes.
+type origin struct {
+	roleGiven      bool         // instance_role was given, even if as its default
+	roleAt         string       // where
+	derivedRole    InstanceRole // what Normalize set InstanceRole to while RoleDerived
+	readPreference place[ReadPreference]
+	forward        place[Forward]
+	optionsAt      string // where ServerOptions were given
+	maxEjection    bool   // instance_ejection_max_duration was given, even if as its default
+}
+
+// place is where a value was given. It holds for that value only: a program may have assigned
+// another one to the field since.
+type place[T comparable] struct {
+	value T
+	at    string
+}
+
+// of names where the current value came from.
+func (p place[T]) of(current T, field string) string {
+	if p.at != "" && p.value == current {
+		return p.at
+	}
+	return "Config." + field
 }

@@ -14,7 +14,7 @@ func TestParseDSNReadsEveryForm(t *testing.T) {
 			t.Errorf("ParseDSN(%q): %v", tt.dsn, err)
 			continue
 		}
-		if got := FormatDSN(c); got != tt.want {
+		if got := c.FormatDSN(); got != tt.want {
 			t.Errorf("FormatDSN(ParseDSN(%q))\n got %s\nwant %s", tt.dsn, got, tt.want)
 		}
 	}
@@ -106,9 +106,9 @@ func TestEveryKeyIsReadAndFormatted(t *testing.T) {
 		if reflect.DeepEqual(field.Interface(), reflect.ValueOf(*New()).FieldByName(k.Go).Interface()) {
 			t.Errorf("ParseDSN(%q) left Config.%s at its default", dsn, k.Go)
 		}
-		again, err := ParseDSN(FormatDSN(c))
+		again, err := ParseDSN(c.FormatDSN())
 		if err != nil || !sameConfig(c, again) {
-			t.Errorf("%s doesn't survive FormatDSN: %s, %v", k.Name, FormatDSN(c), err)
+			t.Errorf("%s doesn't survive FormatDSN: %s, %v", k.Name, c.FormatDSN(), err)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func TestParseDSNWithEnvFillsOnlyWhatIsMissing(t *testing.T) {
 		c, err := ParseDSNWithEnv(tt.dsn, func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok })
 		if err != nil {
 			t.Errorf("ParseDSNWithEnv(%q): %v", tt.dsn, err)
-		} else if got := FormatDSN(c); got != tt.want {
+		} else if got := c.FormatDSN(); got != tt.want {
 			t.Errorf("ParseDSNWithEnv(%q) = %s, want %s", tt.dsn, got, tt.want)
 		}
 	}

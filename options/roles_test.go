@@ -89,10 +89,12 @@ var givings = []giving{
 	{name: "options, --", dsn: func(k, v string) string { return "options=--" + strings.ReplaceAll(k, "_", "-") + "=" + v }},
 	{name: "Go option", opt: func(k, v string) Option {
 		if k == settingForward {
-			f, _ := ParseForward(v)
+			var f Forward
+			_ = f.UnmarshalText([]byte(v))
 			return WithForward(f)
 		}
-		p, _ := ParseReadPreference(v)
+		var p ReadPreference
+		_ = p.UnmarshalText([]byte(v))
 		return WithReadPreference(p)
 	}},
 	{name: "WithServerOptions", opt: func(k, v string) Option {
@@ -101,9 +103,9 @@ var givings = []giving{
 	{name: "Config field", opt: func(k, v string) Option {
 		return func(c *Config) error {
 			if k == settingForward {
-				c.Forward, _ = ParseForward(v)
+				_ = c.Forward.UnmarshalText([]byte(v))
 			} else {
-				c.ReadPreference, _ = ParseReadPreference(v)
+				_ = c.ReadPreference.UnmarshalText([]byte(v))
 			}
 			return nil
 		}
@@ -141,7 +143,8 @@ func give(g giving, row roleCase, roleByOption bool) (*Config, error) {
 	}
 	if row.role != "" {
 		if roleByOption {
-			role, _ := ParseInstanceRole(row.role)
+			var role InstanceRole
+			_ = role.UnmarshalText([]byte(row.role))
 			opts = append([]Option{WithInstanceRole(role)}, opts...)
 		} else {
 			dsn = strings.Replace(dsn, "?", "?instance_role="+row.role+"&", 1)

@@ -12,12 +12,17 @@ var serverSettings = map[string]struct {
 	want string
 	ok   func(string) bool
 }{
-	settingReadPreference: {"leader, replica or any", func(v string) bool { _, err := ParseReadPreference(v); return err == nil }},
-	settingForward:        {"on, ro_to_rw or off, in lower case", func(v string) bool { _, err := ParseForward(v); return err == nil }},
+	settingReadPreference: {"leader, replica or any", isOneOf[ReadPreference](settingReadPreference, readPreferenceNames[:])},
+	settingForward:        {"on, ro_to_rw or off, in lower case", isOneOf[Forward](settingForward, forwardNames[:])},
 	settingQueryMetadata:  {"true or false, in lower case", isTrueOrFalse},
 	settingInvalidation:   {"true or false, in lower case", isTrueOrFalse},
 	"sql_motion_row_max":  {"an integer from 0 (no limit) to 9223372036854775807", isLimit},
 	"sql_vdbe_opcode_max": {"an integer from 0 (no limit) to 9223372036854775807", isLimit},
+}
+
+// isOneOf is parseEnum as a check.
+func isOneOf[T ~uint8](key string, names []string) func(string) bool {
+	return func(v string) bool { _, err := parseEnum[T](key, names, v); return err == nil }
 }
 
 func isTrueOrFalse(v string) bool { return v == "true" || v == "false" }
@@ -164,4 +169,47 @@ func commandLineWords(text string) []string {
 		words = append(words, b.String())
 	}
 	return words
+}
+
+// Names of the startup settings that the driver gives or reads itself.
+const (
+	settingReadPreference = "read_preference"
+	settingForward        = "forward"
+	settingQueryMetadata  = "pico_query_metadata"
+	settingInvalidation   = "pico_stmt_invalidation"
+)
+
+// StartupOptions returns the value of the startup parameter "options" in the server's own form,
+// name=value[,name=value…]: the user's settings, read_preference, forward, and then, where they are
+// asked for, the two that the driver lives on. It is empty if there is nothing to say: the
+// parameter must then be left out, because the server closes the connection on an empty one.
+func (c *Config) StartupOptions(metadata, invalidation bool) string {
+	var b strings.Builder
+	add := func(name, value string) {
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(name)
+		b.WriteByte('=')
+		b.WriteString(value)
+	}
+	for _, s := range c.ServerOptions {
+		if metadata && s.Name == settingQueryMetadata || invalidation && s.Name == settingInvalidation {
+			continue
+		}
+		add(s.Name, s.Value)
+	}
+	if c.ReadPreference != ReadPreferenceUnset {
+		add(settingReadPreference, c.ReadPreference.String())
+	}
+	if c.Forward != ForwardUnset {
+		add(settingForward, c.Forward.String())
+	}
+	if metadata {
+		add(settingQueryMetadata, "true")
+	}
+	if invalidation {
+		add(settingInvalidation, "true")
+	}
+	return b.String()
 }

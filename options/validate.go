@@ -4,7 +4,61 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 )
+
+// errorPrefix begins every error text of this package.
+const errorPrefix = "picodata: config: "
+
+// ConfigError says which setting is wrong, where it stands and what would be right. Neither the
+// error nor its text ever holds a secret: a value is left out where it might be part of one.
+type ConfigError struct {
+	// Key is the setting's DSN key, or "DSN" for the text as a whole.
+	Key string
+	// Value is what was given, shortened; empty if it must not be shown.
+	Value string
+	// Where says which text holds it: `DSN, byte 31` (counted from 1), `options=`, a Go option.
+	// It may be empty for a Config that a program filled.
+	Where string
+	// Msg says what is wrong and what to do.
+	Msg string
+}
+
+// Error is one line: the key, the value where it can be shown, what is wrong, and where.
+func (e *ConfigError) Error() string {
+	var b strings.Builder
+	b.WriteString(errorPrefix)
+	if e.Key != "" {
+		b.WriteString(e.Key)
+		if e.Value != "" {
+			b.WriteByte('=')
+			b.WriteString(strconv.Quote(shorten(e.Value)))
+		}
+		b.WriteString(": ")
+	}
+	b.WriteString(e.Msg)
+	if e.Where != "" {
+		b.WriteString(" (")
+		b.WriteString(e.Where)
+		b.WriteByte(')')
+	}
+	return b.String()
+}
+
+// shorten keeps an error readable whatever was given.
+func shorten(text string) string {
+	const limit = 60
+	if len(text) <= limit {
+		return text
+	}
+	cut := limit
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
+}
 
 // Validate normalizes c and checks it: each value against its range, the settings against each other, and
 // that there is a host and a user. It reports every fault, each as a *ConfigError, joined if there are
@@ -109,4 +163,31 @@ func (c *Config) tlsFaults() []error {
 		fail("sslmode", "sslmode=disable contradicts WithTLSConfig: drop one of them")
 	}
 	return faults
+}
+
+// Warnings lists what is allowed and yet probably not meant: one line each, without secrets, in a fixed
+// order. The driver logs each once per connector.
+func (c *Config) Warnings() []string {
+	var w []string
+	for _, s := range c.ServerOptions {
+		switch {
+		case serverSettings[s.Name].ok == nil:
+			w = append(w, fmt.Sprintf("options: %q is not a setting that this driver knows; it is sent, and a server that doesn't know it either ignores it", shorten(s.Name)))
+		case s.Name == settingQueryMetadata || s.Name == settingInvalidation:
+			w = append(w, fmt.Sprintf("options: the driver decides about %s itself: routing and query_metadata_cache_size are the settings for it", s.Name))
+		}
+	}
+	if c.InstanceRole == RoleReplica && c.ReadPreference == ReadPreferenceUnset {
+		w = append(w, "instance_role=replica without read_preference: the server sends every read back to the leader; add read_preference=any or replica")
+	}
+	if c.InstanceRole != RoleAny && !c.Topology {
+		w = append(w, fmt.Sprintf("instance_role=%s with topology=off: roles are read once at the start, and a change of leader goes unseen", c.InstanceRole))
+	}
+	if c.SSLRootCert != "" && (c.SSLMode == SSLPrefer || c.SSLMode == SSLAllow || c.SSLMode == SSLDisable) {
+		w = append(w, fmt.Sprintf("sslrootcert has no effect with sslmode=%s, which verifies nothing; use verify-full, verify-ca or require", c.SSLMode))
+	}
+	if c.Mirror == "" && len(c.MirrorMap) == 0 && (c.MirrorMode != MirrorReads || c.MirrorCompare) {
+		w = append(w, "mirror_mode and mirror_compare have no effect without mirror or mirror_map")
+	}
+	return w
 }

@@ -346,7 +346,7 @@ func TestEventsAsTheyHappen(t *testing.T) {
 					}
 				}
 			}},
-		{"rights", picotest.Config{}, []options.Option{options.WithUser("plain"), options.WithPassword(func(context.Context) (string, error) { return "Pla1npassword", nil })}, func(t *testing.T, s *eventScene) {
+		{"rights", picotest.Config{}, []options.Option{options.WithUser("plain"), options.WithPasswordFunc(func(context.Context) (string, error) { return "Pla1npassword", nil })}, func(t *testing.T, s *eventScene) {
 			s.log.wait(t, "degraded: the user may not read a system table", "")
 		}},
 	} {

@@ -333,7 +333,7 @@ func TestRefusedPasswordIsNotSprayed(t *testing.T) {
 	set("First-1-password")
 	cfg := two
 	cfg.Users = []picotest.User{{Name: "carol", Password: "First-1-password"}}
-	opts := []options.Option{options.WithUser("carol"), options.WithPassword(func(context.Context) (string, error) { return *password.Load(), nil })}
+	opts := []options.Option{options.WithUser("carol"), options.WithPasswordFunc(func(context.Context) (string, error) { return *password.Load(), nil })}
 	inBubble(t, cfg, opts, func(t *testing.T, c *picotest.Cluster, db *sql.DB, conn *picodata.Connector) {
 		one(t, db)
 		if err := c.Exec("alter user carol password 'Second-2-password' using md5"); err != nil {

@@ -29,7 +29,7 @@ func TestMirrorTracer(t *testing.T) {
 	one := picotest.Config{Tiers: []picotest.Tier{{Replicasets: 1, ReplicationFactor: 1}}}
 	shadow := picotest.Start(t, one)
 	r := &mirrorRecorder{more: make(chan struct{}, 10)}
-	_, db, _ := startDB(t, one, options.WithMirror(shadow.AdminDSN()), options.WithTracer(r))
+	_, db, _ := startDB(t, one, options.WithMirror(shadow.AdminDSN()), options.WithTracers(r))
 	mustExec(t, db, "create table t (id int primary key, s text) distributed by (id)") // not mirrored: no read
 	for _, q := range []string{"select 'secret'", "select count(*) from t"} {
 		var x any

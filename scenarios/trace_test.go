@@ -73,7 +73,7 @@ func TestTracers(t *testing.T) {
 	one := picotest.Config{Tiers: []picotest.Tier{{Replicasets: 1, ReplicationFactor: 1}}}
 	var r recorder
 	var d dialRecorder
-	_, db, _ := startDB(t, one, options.WithTracer(&r), options.WithTracer(&d))
+	_, db, _ := startDB(t, one, options.WithTracers(&r), options.WithTracers(&d))
 	mustExec(t, db, "create table t (id int primary key, s text) distributed by (id)")
 	if got, want := d.heard.take(), []string{"topology old=false instances=1", "dial i1 > dialled i1 err=false"}; !slices.Equal(got, want) {
 		t.Errorf("dials and topology:\n got %q\nwant %q", got, want)
@@ -123,7 +123,7 @@ func TestTracerThatHearsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := picodata.NewConnector(cfg, options.WithTracer(sql.ErrNoRows)); err == nil {
+	if _, err := picodata.NewConnector(cfg, options.WithTracers(sql.ErrNoRows)); err == nil {
 		t.Error("a value that implements no tracer was accepted")
 	}
 }

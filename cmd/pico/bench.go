@@ -129,7 +129,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 		}
 	}
 	var current atomic.Pointer[recorder]
-	c, err := b.t.open(b.cfg, options.WithTracer(benchTracer{current.Load}))
+	c, err := b.t.open(b.cfg, options.WithTracers(benchTracer{current.Load}))
 	if err != nil {
 		return err
 	}

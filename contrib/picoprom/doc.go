@@ -7,7 +7,7 @@
 // histogram of how long statements take:
 //
 //	statements := picoprom.NewStatements()
-//	connector, err := picodata.NewConnector(cfg, options.WithTracer(statements))
+//	connector, err := picodata.NewConnector(cfg, options.WithTracers(statements))
 //	prometheus.MustRegister(statements, picoprom.New(connector))
 //
 // A process with several connectors gives each a label of its own, WithLabels(prometheus.Labels{"cluster": "orders"}).

@@ -16,7 +16,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	connector, err := picodata.NewConnector(cfg, options.WithTracer(statements))
+	connector, err := picodata.NewConnector(cfg, options.WithTracers(statements))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func start(t *testing.T, one picotest.Config, more ...options.Option) (*picotest
 	}
 	labels := picoprom.WithLabels(prometheus.Labels{"cluster": "orders"})
 	statements := picoprom.NewStatements(labels)
-	connector, err := picodata.NewConnector(cfg, append(more, options.WithTracer(statements), options.WithMaxRetries(0))...)
+	connector, err := picodata.NewConnector(cfg, append(more, options.WithTracers(statements), options.WithMaxRetries(0))...)
 	if err != nil {
 		t.Fatal(err)
 	}

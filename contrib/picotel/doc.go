@@ -2,7 +2,7 @@
 // conventions for database clients.
 //
 //	tracer, err := picotel.New()
-//	connector, err := picodata.NewConnector(cfg, options.WithTracer(tracer))
+//	connector, err := picodata.NewConnector(cfg, options.WithTracers(tracer))
 //	registration, err := picotel.Observe(connector)
 //	db := sql.OpenDB(connector)
 //

@@ -18,7 +18,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	connector, err := picodata.NewConnector(cfg, options.WithTracer(tracer))
+	connector, err := picodata.NewConnector(cfg, options.WithTracers(tracer))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func start(t *testing.T, one picotest.Config, opts ...picotel.Option) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.connector, err = picodata.NewConnector(cfg, options.WithTracer(tracer), options.WithMaxConnsPerInstance(7), options.WithMaxRetries(0)); err != nil {
+	if s.connector, err = picodata.NewConnector(cfg, options.WithTracers(tracer), options.WithMaxConnsPerInstance(7), options.WithMaxRetries(0)); err != nil {
 		t.Fatal(err)
 	}
 	registration, err := picotel.Observe(s.connector, opts...)

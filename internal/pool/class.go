@@ -112,16 +112,7 @@ func (k *classKey) matches(s *NodeSpec) bool {
 		(k.tier == "" || k.tier == s.Tier)
 }
 
-func (k *classKey) admits(role metadata.Role) bool {
-	switch k.role {
-	case options.RoleLeader:
-		return role == metadata.RoleLeader
-	case options.RoleReplica:
-		return role == metadata.RoleReplica
-	default:
-		return true
-	}
-}
+func (k *classKey) admits(role metadata.Role) bool { return role.Is(k.role) }
 
 // hint tells whether the class is for single nodes, whose ejection isn't looked past as long as other nodes are healthy.
 func (k *classKey) hint() bool { return k.node != "" || k.replicaset != "" }

@@ -1,6 +1,7 @@
 package options
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"net/netip"
@@ -145,14 +146,12 @@ func parseBool(text string) (value, ok bool) {
 }
 
 // bindEnum is for an enum with its table of texts.
-func bindEnum[T ~uint8](field func(*Config) *T, names []string, parse func(string) (T, error)) binding {
+func bindEnum[T ~uint8](field func(*Config) *T, key string, names []string) binding {
 	return binding{
 		kind:    "choice",
 		allowed: alternatives(names),
 		set: func(c *Config, text string) bool {
-			v, err := parse(text)
-			*field(c) = v
-			return err == nil
+			return unmarshalEnum(field(c), key, names, text) == nil
 		},
 		get: func(c *Config) string { return enumText(names, *field(c)) },
 		ok:  func(c *Config) bool { return int(*field(c)) < len(names) },
@@ -368,4 +367,30 @@ func splitList(text string) []string {
 // syntax would read otherwise, nothing that only a typing error puts there.
 func cleanItem(text string) bool {
 	return text != "" && cleanText(text) && !strings.ContainsAny(text, ",\n\r\t ")
+}
+
+// errNumber is what parseDecimal returns; callers say which range they wanted.
+var errNumber = errors.New("not a number in range")
+
+// parseDecimal reads an integer of decimal digits with an optional minus. Signs of plus,
+// spaces, underscores and other bases are refused: what is read is what is formatted.
+func parseDecimal[N int | int64](text string, low, high N) (N, error) {
+	digits := text
+	if digits != "" && digits[0] == '-' {
+		digits = digits[1:]
+	}
+	if digits == "" {
+		return 0, errNumber
+	}
+	for i := range len(digits) {
+		if digits[i] < '0' || digits[i] > '9' {
+			return 0, errNumber
+		}
+	}
+	wide, err := strconv.ParseInt(text, 10, 64)
+	n := N(wide)
+	if err != nil || int64(n) != wide || n < low || n > high {
+		return 0, errNumber
+	}
+	return n, nil
 }
