@@ -48,8 +48,8 @@ func (t *tool) newBench() *cobra.Command {
 	b := &bench{t: t}
 	cmd := &cobra.Command{
 		Use:   "bench [DSN]",
-		Short: "Measure latency and throughput, the share of each node, and what befalls the cluster meanwhile",
-		Long: `Measure latency and throughput, the share of each node, and what befalls the cluster meanwhile.
+		Short: "Measure latency and throughput, the share of each node, and the events of the cluster meanwhile",
+		Long: `Measure latency and throughput, the share of each node, and the events of the cluster meanwhile.
 
 Without own statements a table ` + ownTable + `… with a random name is made, filled, used and
 dropped again, also after an interrupt; no other table is touched. The user needs the right to

@@ -16,13 +16,15 @@ import (
 
 // latencies are the figures of one group, in milliseconds.
 type latencies struct {
-	Mean float64 `json:"mean"`
-	Min  float64 `json:"min"`
-	P50  float64 `json:"p50"`
-	P90  float64 `json:"p90"`
-	P99  float64 `json:"p99"`
-	P999 float64 `json:"p999"`
-	Max  float64 `json:"max"`
+	Mean  float64 `json:"mean"`
+	Min   float64 `json:"min"`
+	P50   float64 `json:"p50"`
+	P90   float64 `json:"p90"`
+	P95   float64 `json:"p95"`
+	P99   float64 `json:"p99"`
+	P999  float64 `json:"p999"`
+	P9999 float64 `json:"p9999"`
+	Max   float64 `json:"max"`
 }
 
 // figures are what one kind of statement, one node, or the whole run did.
@@ -34,6 +36,7 @@ type figures struct {
 	PerS    float64   `json:"per_second"`
 	Share   float64   `json:"share"` // of all that succeeded, 0 to 1
 	Latency latencies `json:"latency_ms"`
+	Gap     float64   `json:"longest_gap_ms"` // without a successful answer
 }
 
 // point is one interval of a run.
@@ -60,6 +63,7 @@ type result struct {
 	Kinds     []figures         `json:"kinds"`
 	Nodes     []figures         `json:"nodes"`
 	Errors    []failure         `json:"errors"`
+	Stalls    []stall           `json:"stalls"`
 	Faults    []fault           `json:"faults"`
 	Forgotten int               `json:"faults_beyond,omitempty"`
 	Routing   map[string]uint64 `json:"routing"`
@@ -75,7 +79,7 @@ func (r *recorder) result(b *bench, c *client, list []statement, before picodata
 	res := &result{
 		DSN: b.cfg.RedactedDSN(), Servers: servers(c.Topology()), Began: r.began, Seconds: took.Seconds(), Workers: b.load.workers,
 		Rate: b.load.rate, Width: r.width.Seconds(), Faults: r.faults, Forgotten: r.more, Routing: map[string]uint64{},
-		Retries: after.Statements.Retries - before.Statements.Retries,
+		Retries: after.Statements.Retries - before.Statements.Retries, Stalls: r.stalls(took),
 	}
 	all := r.all.hist.total
 	res.Total = r.all.figures("total", all, took)
@@ -111,9 +115,13 @@ func (r *recorder) result(b *bench, c *client, list []statement, before picodata
 func (g *group) figures(name string, all uint64, took time.Duration) figures {
 	h := &g.hist
 	f := figures{Name: name, Count: h.total, Errors: g.errors, Latency: latencies{
-		Mean: ms(h.mean()), Min: ms(h.min), P50: ms(h.quantile(0.5)), P90: ms(h.quantile(0.9)), P99: ms(h.quantile(0.99)),
-		P999: ms(h.quantile(0.999)), Max: ms(h.max),
+		Mean: ms(h.mean()), Min: ms(h.min), P50: ms(h.quantile(0.5)), P90: ms(h.quantile(0.9)), P95: ms(h.quantile(0.95)),
+		P99: ms(h.quantile(0.99)), P999: ms(h.quantile(0.999)), P9999: ms(h.quantile(0.9999)), Max: ms(h.max),
 	}}
+	if seen := g.gaps; h.total > 0 {
+		seen.answered(took)
+		f.Gap = ms(seen.longest)
+	}
 	if took > 0 {
 		f.PerS = float64(h.total) / took.Seconds()
 	}
@@ -192,16 +200,16 @@ func (res *result) text() string {
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	row := func(f *figures) {
 		l := f.Latency
-		fmt.Fprintf(w, "%s\t%d\t%.1f%%\t%.0f\t%d\t%s\t%s\t%s\t%s\t%s\t\n", f.Name, f.Count, f.Share*100, f.PerS, f.Errors,
-			millis(l.P50), millis(l.P90), millis(l.P99), millis(l.P999), millis(l.Max))
+		fmt.Fprintf(w, "%s\t%d\t%.1f%%\t%.0f\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", f.Name, f.Count, f.Share*100, f.PerS, f.Errors,
+			millis(l.P50), millis(l.P90), millis(l.P95), millis(l.P99), millis(l.P999), millis(l.P9999), millis(l.Max), millis(f.Gap))
 	}
-	fmt.Fprintln(w, "STATEMENT\tCOUNT\tSHARE\tPER SECOND\tERRORS\tP50\tP90\tP99\tP99.9\tMAX\t")
+	fmt.Fprintln(w, "STATEMENT\tCOUNT\tSHARE\tPER SECOND\tERRORS\tP50\tP90\tP95\tP99\tP99.9\tP99.99\tMAX\tGAP\t")
 	for i := range res.Kinds {
 		row(&res.Kinds[i])
 	}
 	row(&res.Total)
-	fmt.Fprintln(w, "\t\t\t\t\t\t\t\t\t\t")
-	fmt.Fprintln(w, "NODE\tCOUNT\tSHARE\tPER SECOND\tERRORS\tP50\tP90\tP99\tP99.9\tMAX\t")
+	fmt.Fprintln(w, "\t\t\t\t\t\t\t\t\t\t\t\t\t")
+	fmt.Fprintln(w, "NODE\tCOUNT\tSHARE\tPER SECOND\tERRORS\tP50\tP90\tP95\tP99\tP99.9\tP99.99\tMAX\tGAP\t")
 	for i := range res.Nodes {
 		row(&res.Nodes[i])
 	}
@@ -211,6 +219,12 @@ func (res *result) text() string {
 		parts = append(parts, fmt.Sprintf("%s %d", reason, res.Routing[reason]))
 	}
 	fmt.Fprintf(&out, "\nRouting: %s; retries unseen by the caller: %d\n", orNone(strings.Join(parts, ", ")), res.Retries)
+	if len(res.Stalls) > 0 {
+		out.WriteString("\nStalls, the longest time without a successful answer:\n")
+		for _, s := range res.Stalls {
+			fmt.Fprintf(&out, "  %6.1f s  %s for %.2f s\n", s.At, s.What(), s.Seconds)
+		}
+	}
 	if len(res.Errors) > 0 {
 		out.WriteString("\nErrors:\n")
 		for _, f := range res.Errors {
@@ -218,7 +232,7 @@ func (res *result) text() string {
 		}
 	}
 	if len(res.Faults) > 0 {
-		out.WriteString("\nMeanwhile in the cluster:\n")
+		out.WriteString("\nEvents in the cluster:\n")
 		for _, f := range res.Faults {
 			fmt.Fprintf(&out, "  %6.1f s  %s\n", f.At.Seconds(), f.What)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"regexp"
@@ -51,20 +52,30 @@ func kinds(table string, last *atomic.Int64, payload int) map[string]statement {
 
 // mixed reads --mix: KIND=WEIGHT,….
 func mixed(mix string, known map[string]statement) ([]statement, error) {
+	bad := func(format string, args ...any) ([]statement, error) {
+		return nil, &usageError{fmt.Errorf("--mix: %s", fmt.Sprintf(format, args...))}
+	}
 	var list []statement
 	for item := range strings.SplitSeq(mix, ",") {
-		name, weight, _ := strings.Cut(strings.TrimSpace(item), "=")
+		name, weight, given := strings.Cut(strings.TrimSpace(item), "=")
 		s, ok := known[name]
 		n, err := strconv.Atoi(weight)
-		if !ok || err != nil || n < 0 {
-			return nil, &usageError{fmt.Errorf("--mix %q: want KIND=WEIGHT,… with the kinds insert, read, update, delete, count and one, such as read=80,insert=20", mix)}
+		switch {
+		case !given:
+			return bad("%q has no weight: want KIND=WEIGHT,… such as read=80,insert=20", item)
+		case !ok:
+			return bad("there is no kind %q; the kinds are %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		case err != nil || n < 0:
+			return bad("the weight of %s is %q: want a whole number from 0 on", name, weight)
+		case slices.ContainsFunc(list, func(o statement) bool { return o.name == name }):
+			return bad("%s is there twice", name)
 		}
 		if s.name, s.weight = name, n; n > 0 {
 			list = append(list, s)
 		}
 	}
 	if len(list) == 0 {
-		return nil, &usageError{fmt.Errorf("--mix %q: no kind has a weight above 0", mix)}
+		return bad("no kind of %q has a weight above 0", mix)
 	}
 	return list, nil
 }

@@ -91,7 +91,7 @@ func TestBench(t *testing.T) {
 		t.Errorf("kinds %d, nodes %d, points %d, shares %v", kinds, nodes, points, share)
 	}
 	l := r.Total.Latency
-	if !(0 < l.Min && l.Min <= l.P50 && l.P50 <= l.P90 && l.P90 <= l.P99 && l.P99 <= l.P999 && l.P999 <= l.Max) {
+	if !(0 < l.Min && l.Min <= l.P50 && l.P50 <= l.P90 && l.P90 <= l.P95 && l.P95 <= l.P99 && l.P99 <= l.P999 && l.P999 <= l.P9999 && l.P9999 <= l.Max) {
 		t.Errorf("%+v", l)
 	}
 	if r.Routing["routed"] == 0 {
@@ -213,7 +213,7 @@ func (w logWatch) until(ctx context.Context, parts ...string) {
 	}
 }
 
-// TestBenchFaults: what befalls the cluster is in the report, in words and with the names of instances.
+// TestBenchFaults: what happens to the cluster is in the report, in words and with the names of instances.
 func TestBenchFaults(t *testing.T) {
 	c := picotest.Start(t, picotest.Config{})
 	s := newSession(c)
@@ -283,7 +283,7 @@ func TestHeard(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	for i := range 2 * maxFaults {
-		rec.befell(began, fmt.Sprint(i))
+		rec.event(began, fmt.Sprint(i))
 	}
 	if len(rec.faults) != maxFaults || rec.more != maxFaults+len(want) {
 		t.Errorf("%d faults and %d more", len(rec.faults), rec.more)
@@ -343,7 +343,7 @@ func TestProgressBar(t *testing.T) {
 	b := &bench{load: load{duration: 10 * time.Second}}
 	rec := newRecorder(time.Unix(100, 0), time.Second)
 	rec.done("read", "n", time.Unix(101, 0), time.Unix(102, 0), nil)
-	if got := b.bar(rec, time.Unix(105, 0)); got != "[████████████············]  50%  1 statements  0/s  p99 1.00 s  0 errors" {
+	if got := b.bar(rec, time.Unix(105, 0), 80); got != "[████████████████················]  50%  1 statements  0/s  p99 1.00 s  0 errors" {
 		t.Errorf("%q", got)
 	}
 }

@@ -76,6 +76,15 @@ func (c *chart) faults(list []fault) {
 	}
 }
 
+// stalls shades the time in which all statements, a kind or a node stood still.
+func (c *chart) stalls(list []stall) {
+	for _, s := range list {
+		left, right := c.x(min(s.At, c.seconds)), c.x(min(s.At+s.Seconds, c.seconds))
+		fmt.Fprintf(c, `<rect class="stall" x="%.2f" y="%g" width="%.2f" height="%g"><title>%s: no successful answer for %.2f s</title></rect>`,
+			left, plotTop, max(right-left, 0.6), plotHeight, html.EscapeString(s.What()), s.Seconds)
+	}
+}
+
 // latencyChart has a logarithmic scale: a fault is a hundred times slower than a good second.
 func (res *result) latencyChart() template.HTML {
 	c := res.newChart("latency over time")
@@ -108,6 +117,7 @@ func (res *result) latencyChart() template.HTML {
 	} {
 		c.line(res, l.class, func(p *point) float64 { return y(l.of(p)) })
 	}
+	c.stalls(res.Stalls)
 	c.faults(res.Faults)
 	return c.end()
 }
@@ -160,6 +170,7 @@ func (res *result) rateChart() template.HTML {
 			c.bar(res, p, "err", min(y(good+bad), y(good)-3), y(good))
 		}
 	}
+	c.stalls(res.Stalls)
 	c.faults(res.Faults)
 	return c.end()
 }
@@ -199,6 +210,7 @@ func (res *result) shareChart() template.HTML {
 			bottom = top
 		}
 	}
+	c.stalls(res.Stalls)
 	c.faults(res.Faults)
 	return c.end()
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/picodata/go-picodata/options"
 )
 
-// settings reports what in the DSN fights itself or the cluster that it meets.
+// settings reports settings of the DSN that conflict with each other or with the cluster.
 func (d *doctor) settings() {
 	began := len(d.found)
 	for _, w := range d.cfg.Warnings() {
@@ -27,7 +27,7 @@ func (d *doctor) settings() {
 		d.zones()
 		d.capacity()
 	}
-	d.quiet(began, "settings", "nothing fights")
+	d.quiet(began, "settings", "no conflicts")
 }
 
 // rules finds rules that select nobody, which is what a mistyped name does.

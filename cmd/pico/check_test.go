@@ -18,7 +18,7 @@ func TestCheckHealthy(t *testing.T) {
 	s := newSession(c)
 	out := s.must(t, "check")
 	wants(t, out, "4 instances in 2 replicasets of 1 tier, told by", "4 addresses answered", "no server does TLS", "all clocks agree", "all instances are 26.2.",
-		"may read every system table", "4 of 4 instances are used", "every replicaset has a leader", "nothing fights", "\n0 faults, 0 warnings")
+		"may read every system table", "4 of 4 instances are used", "every replicaset has a leader", "no conflicts", "\n0 faults, 0 warnings")
 	text := s.must(t, "check", "--json", c.DSN())
 	if err := json.Unmarshal([]byte(text), new(map[string]any)); err != nil {
 		t.Error(err)

@@ -16,7 +16,7 @@ const (
 	exitFaults   = 4
 )
 
-// usageError is a command line that can't be meant.
+// usageError is wrong usage.
 type usageError struct{ error }
 
 func (e *usageError) Unwrap() error { return e.error }

@@ -9,15 +9,17 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
 	"github.com/picodata/go-picodata"
 	"github.com/picodata/go-picodata/internal/servererr"
 	"github.com/picodata/go-picodata/internal/wire"
 	"github.com/picodata/go-picodata/options"
 )
 
-// showError says what went wrong, where the error knows it, and what to do. args are the process's: secrets
-// in them are not repeated.
-func showError(w io.Writer, command string, err error, args []string) {
+// showError says what went wrong, where the error knows it, and what to do. dsns are the arguments of the command line that may
+// name a cluster: secrets in them are not repeated.
+func showError(w io.Writer, command string, err error, dsns []string) {
 	var v verdict
 	if errors.As(err, &v) {
 		return
@@ -25,7 +27,7 @@ func showError(w io.Writer, command string, err error, args []string) {
 	if errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("interrupted: %w", err)
 	}
-	text := strings.TrimPrefix(scrub(err.Error(), args), "picodata: ")
+	text := strings.TrimPrefix(scrub(err.Error(), dsns), "picodata: ")
 	if what, like, ok := strings.Cut(text, "\n\nDid you mean this?\n"); ok {
 		text = what + "; did you mean " + strings.Join(strings.Fields(like), " or ") + "?"
 	}
@@ -42,15 +44,36 @@ func showError(w io.Writer, command string, err error, args []string) {
 }
 
 // scrub takes the DSNs of the command line out of a text: what parses arguments quotes them in its errors.
-func scrub(text string, args []string) string {
-	for _, a := range args {
-		for _, part := range []string{a, strings.TrimPrefix(a, "--dsn=")} {
-			if looksLikeDSN(part) {
-				text = strings.ReplaceAll(text, part, options.RedactDSN(part))
-			}
+func scrub(text string, dsns []string) string {
+	for _, dsn := range dsns {
+		if looksLikeDSN(dsn) {
+			text = strings.ReplaceAll(text, dsn, options.RedactDSN(dsn))
 		}
 	}
 	return text
+}
+
+// possibleDSNs are the arguments that may be a DSN: all but the values of other flags, of which some look like key=value words too.
+func possibleDSNs(cmd *cobra.Command, args []string) []string {
+	var list []string
+	for i := 0; i < len(args); i++ {
+		name, flag := strings.CutPrefix(args[i], "-")
+		name = strings.TrimPrefix(name, "-")
+		name, value, joined := strings.Cut(name, "=")
+		f := cmd.Flags().Lookup(name)
+		if f == nil && len(name) == 1 {
+			f = cmd.Flags().ShorthandLookup(name)
+		}
+		switch {
+		case !flag || f == nil:
+			list = append(list, args[i])
+		case f.Name == "dsn" && joined:
+			list = append(list, value)
+		case f.Name != "dsn" && f.NoOptDefVal == "" && !joined:
+			i++ // its value
+		}
+	}
+	return list
 }
 
 // advice says what to do about an error, "" if the error says it itself or nobody knows.

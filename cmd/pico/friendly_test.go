@@ -1,6 +1,8 @@
 package main
 
 import (
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -28,8 +30,12 @@ func TestFriendlyErrors(t *testing.T) {
 		{"topology", strings.Replace(c.DSN(), "Passw0rd", "hunter2", 1), exitFailed, []string{"authentication failed", "what to do: check user and password"}},
 		{"route --instance i9 nonsense", c.DSN(), exitFailed, []string{"i9"}},
 		{"bench --workers 0", c.DSN(), exitUsage, []string{"--workers 0: want 1 to 10000"}},
-		{"bench --mix read", c.DSN(), exitUsage, []string{"want KIND=WEIGHT"}},
-		{"bench --mix read=0", c.DSN(), exitUsage, []string{"no kind has a weight above 0"}},
+		{"bench --mix read", c.DSN(), exitUsage, []string{`"read" has no weight`, "want KIND=WEIGHT"}},
+		{"bench --mix foo=1", c.DSN(), exitUsage, []string{`--mix: there is no kind "foo"; the kinds are count, delete, insert, one, read, update`}},
+		{"bench --mix=read=1,read=2", c.DSN(), exitUsage, []string{"--mix: read is there twice"}},
+		{"bench --mix read=many", c.DSN(), exitUsage, []string{`the weight of read is "many"`}},
+		{"topology --watch user=app password=hunter2 pasword=hunter2", "", exitUsage, []string{"an argument that is no DSN"}},
+		{"bench --mix read=0", c.DSN(), exitUsage, []string{`no kind of "read=0" has a weight above 0`}},
 		{"bench --arg 1", c.DSN(), exitUsage, []string{"--arg without --sql"}},
 		{"bench --html /nowhere/at/all.html", c.DSN(), exitFailed, []string{"/nowhere/at/all.html"}},
 		{"bench --duration 0s", c.DSN(), exitUsage, []string{"--duration or --count"}},
@@ -50,8 +56,30 @@ func TestFriendlyErrors(t *testing.T) {
 		}
 	}
 	if rows, err := c.Query("select name from _pico_table where name like 'pico_bench%'"); err != nil || len(rows) != 0 {
-		t.Errorf("a table was made by a command line that can't be meant: %v, %v", rows, err)
+		t.Errorf("a table was made by a wrong command line: %v, %v", rows, err)
 	}
+}
+
+// TestSecretsOfArguments: whatever may be a DSN is redacted in errors, values of other flags are not.
+func TestSecretsOfArguments(t *testing.T) {
+	cmd := newTool().root()
+	bench, _, err := cmd.Find([]string{"bench"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := possibleDSNs(bench, []string{"bench", "--mix", "foo=1", "--yes", "user=app pasword=hunter2", "--dsn", "a=1", "--dsn=b=2", "-w", "c=3", "--mix=d=4", "--none", "e=5"})
+	if want := "bench|user=app pasword=hunter2|a=1|b=2|--none|e=5"; strings.Join(got, "|") != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestVersion: a build says what it is.
+func TestVersion(t *testing.T) {
+	wants(t, newSession(nil).must(t, "--version"), "pico ", runtime.Version(), "for Picodata 25.2 to 26.2\n")
+	info := &debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"}}}
+	info.Main.Version = "v1.2.3"
+	wants(t, version(info, true), "v1.2.3, commit 0123456789ab with changes (")
+	wants(t, version(nil, false), "unknown (")
 }
 
 // TestHelp: every command has a description and examples, and the shells complete them.

@@ -39,11 +39,11 @@ func sampleResult() *result {
 		}
 		rec.done([]string{"read", "insert"}[i%2], nodes[i%3], at.Add(-took), at, err)
 	}
-	rec.befell(rec.began.Add(10*time.Second), "node ejected: i1@10.0.0.1:4327: connection refused, for 1s")
-	rec.befell(rec.began.Add(12*time.Second), "replicaset has a leader: default_1, i1 → <i2>")
-	rec.befell(rec.began.Add(20*time.Second), "instance joined: i4")
+	rec.event(rec.began.Add(10*time.Second), "node ejected: i1@10.0.0.1:4327: connection refused, for 1s")
+	rec.event(rec.began.Add(12*time.Second), "replicaset has a leader: default_1, i1 → <i2>")
+	rec.event(rec.began.Add(20*time.Second), "instance joined: i4")
 	res := &result{DSN: "picodata://app:***@10.0.0.1/?a=1&b=2", Servers: "Picodata 26.2.1, 3 instances", Began: rec.began, Seconds: 30, Workers: 8, Rate: 300, Width: rec.width.Seconds(),
-		Faults: rec.faults, Routing: map[string]uint64{"routed": 4500, "balance": 4500}, Retries: 3}
+		Faults: rec.faults, Routing: map[string]uint64{"routed": 4500, "balance": 4500}, Retries: 3, Stalls: rec.stalls(30 * time.Second)}
 	all := rec.all.hist.total
 	res.Total = rec.all.figures("total", all, 30*time.Second)
 	for _, k := range []string{"insert", "read"} {
@@ -70,7 +70,7 @@ func TestPage(t *testing.T) {
 	}
 	text := string(page)
 	wants(t, text, "picodata://app:***@10.0.0.1/?a=1&amp;b=2", "Latency over time", "Share of each node over time", "300 statements a second asked for", "prefers-color-scheme: dark", "@media print",
-		"node ejected: i1@10.0.0.1:4327", "default_1, i1 → &lt;i2&gt;", "&lt;b&gt;i3", "straight to the leader that owns the bucket", "after 10.0 s", `<td class="bad">other</td>`)
+		"node ejected: i1@10.0.0.1:4327", "default_1, i1 → &lt;i2&gt;", "&lt;b&gt;i3", "straight to the leader that owns the bucket", "after 10.0 s", `<td class="bad">other</td>`, "all statements: no successful answer for 2.0 s", `class="stall"`)
 	for _, outside := range []string{`(?i)\b(src|href)\s*=`, `url\(`, `@import`, `https?://`, `<script`, `<link`, `<b>i3`, `NaN`, `Inf`, `ZgotmplZ`} {
 		if m := regexp.MustCompile(outside).FindString(text); m != "" {
 			t.Errorf("the page has %q", m)
@@ -106,7 +106,7 @@ func TestPageOfNothing(t *testing.T) {
 	if err != nil || strings.Contains(string(page), "NaN") || strings.Contains(string(page), "Inf") {
 		t.Errorf("%v\n%s", err, page)
 	}
-	wants(t, string(page), "Nothing: no change of the topology")
+	wants(t, string(page), "None: no change of the topology")
 }
 
 // browser finds a Chromium, or skips the test.

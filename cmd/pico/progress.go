@@ -2,13 +2,11 @@ package main
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"time"
-)
 
-// barWidth is the length of the bar in characters.
-const barWidth = 24
+	"github.com/cheggaaa/pb/v3"
+)
 
 // showProgress draws a bar on a terminal, and nothing elsewhere, until the function that it returns is called.
 func (b *bench) showProgress(rec *recorder) (stop func()) {
@@ -22,7 +20,7 @@ func (b *bench) showProgress(rec *recorder) (stop func()) {
 		ticker := time.NewTicker(200 * time.Millisecond)
 		defer ticker.Stop()
 		for {
-			fmt.Fprint(b.diag, "\r", cut(b.bar(rec, time.Now()), width-1), "\x1b[K")
+			fmt.Fprint(b.diag, "\r", cut(b.bar(rec, time.Now(), width-1), width-1), "\x1b[K")
 			select {
 			case <-end:
 				fmt.Fprint(b.diag, "\r\x1b[K")
@@ -37,8 +35,11 @@ func (b *bench) showProgress(rec *recorder) (stop func()) {
 	}
 }
 
+// barTemplate is a line of progress for the library: it widens the bar to what the rest leaves of the width.
+const barTemplate pb.ProgressBarTemplate = `{{bar . "[" "█" "█" "·" "]"}} {{percent . "%3.0f%%"}}  {{string . "figures"}}`
+
 // bar is one line of progress.
-func (b *bench) bar(rec *recorder, now time.Time) string {
+func (b *bench) bar(rec *recorder, now time.Time, width int) string {
 	done, failed, p99 := rec.progress()
 	since := now.Sub(rec.began)
 	share := 0.0
@@ -48,13 +49,13 @@ func (b *bench) bar(rec *recorder, now time.Time) string {
 	if b.load.count > 0 {
 		share = max(share, float64(done+uint64(failed))/float64(b.load.count))
 	}
-	share = min(max(share, 0), 1)
-	full := int(share * barWidth)
-	line := fmt.Sprintf("[%s%s] %3.0f%%  %d statements", strings.Repeat("█", full), strings.Repeat("·", barWidth-full), share*100, done)
+	figures := fmt.Sprintf("%d statements", done)
 	if since > 0 {
-		line += fmt.Sprintf("  %.0f/s", float64(done)/since.Seconds())
+		figures += fmt.Sprintf("  %.0f/s", float64(done)/since.Seconds())
 	}
-	return line + fmt.Sprintf("  p99 %s  %d errors", short(p99), failed)
+	figures += fmt.Sprintf("  p99 %s  %d errors", short(p99), failed)
+	const whole = 1000
+	return barTemplate.New(whole).SetWidth(width).SetCurrent(int64(min(max(share, 0), 1)*whole)).Set("figures", figures).String()
 }
 
 // short is a duration with three digits that matter.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -44,6 +43,7 @@ func (c *cell) count(node string, k int) {
 type group struct {
 	hist   histogram
 	errors int
+	gaps   gaps
 }
 
 // offset is a time since the run began, in JSON in seconds.
@@ -71,7 +71,7 @@ type failure struct {
 	Text  string `json:"text"` // of the first
 }
 
-// fault is what befell the cluster during a run.
+// fault is an event in the cluster during a run: a change of the topology, an ejection, a failed dial.
 type fault struct {
 	At   offset `json:"at_seconds"`
 	What string `json:"what"`
@@ -127,6 +127,7 @@ func (r *recorder) done(kind, node string, due, now time.Time, err error) {
 	c.count(node, 1)
 	for _, g := range groups {
 		g.hist.add(took)
+		g.gaps.answered(now.Sub(r.began))
 	}
 }
 
@@ -157,8 +158,8 @@ func (r *recorder) cellAt(now time.Time) *cell {
 	return &r.cells[at]
 }
 
-// befell records a fault.
-func (r *recorder) befell(now time.Time, what string) {
+// event records what happened in the cluster.
+func (r *recorder) event(now time.Time, what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.faults) == maxFaults {
@@ -175,37 +176,12 @@ func (r *recorder) progress() (succeeded uint64, failed int, p99 time.Duration) 
 	return r.all.hist.total, r.all.errors, r.all.hist.quantile(0.99)
 }
 
-// errorKind names what went wrong in the words of the report.
-func errorKind(err error) string {
-	var (
-		acquire *picodata.AcquireTimeoutError
-		dial    *picodata.DialError
-		none    *picodata.NoNodeError
-		server  *picodata.Error
-	)
-	switch {
-	case picodata.IsOutcomeUnknown(err):
-		return "outcome unknown"
-	case errors.Is(err, context.DeadlineExceeded):
-		return "timeout"
-	case errors.As(err, &acquire):
-		return "no connection became free"
-	case errors.As(err, &none):
-		return "no node"
-	case errors.As(err, &dial):
-		return "could not connect"
-	case errors.As(err, &server):
-		return "server: " + server.Kind.String()
-	}
-	return "other"
-}
-
 // sample is where the driver's tracer notes which node ran a statement.
 type sample struct{ node string }
 
 type sampleKey struct{}
 
-// benchTracer hears from the driver where statements ran and what befell the cluster.
+// benchTracer hears from the driver where statements ran and what happens in the cluster.
 type benchTracer struct{ rec func() *recorder }
 
 // StatementStart is picodata.StatementTracer's.
@@ -228,13 +204,13 @@ func (b benchTracer) TopologyChanged(c picodata.TopologyChange) {
 	}
 	for _, e := range c.Events {
 		if e.Kind == metadata.SeedIdentified || e.Kind == metadata.RightsChanged {
-			continue // what the client learnt, not what befell the cluster
+			continue // what the client learnt, not an event of the cluster
 		}
 		text := e.Kind.String() + ": " + e.Name
 		if e.From != "" || e.To != "" {
 			text += ", " + orNone(nameIn(c, e.From)) + " → " + orNone(nameIn(c, e.To))
 		}
-		rec.befell(time.Now(), text)
+		rec.event(time.Now(), text)
 	}
 }
 
@@ -265,5 +241,5 @@ func (r *recorder) heard(e nodeEvent) {
 	}
 	what := e.What
 	e.What, e.Err = picodata.Node{Name: e.Node, Address: e.Address}.String(), brief(e.Err)
-	r.befell(e.At, what+": "+e.String())
+	r.event(e.At, what+": "+e.String())
 }

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"runtime"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -15,11 +18,12 @@ import (
 
 // tool is what the commands take from outside, so that tests can give it.
 type tool struct {
-	env      func(string) string
-	options  []options.Option // of every connector, after the DSN's
-	terminal func(io.Writer) (width int, yes bool)
-	simClock picotest.Clock // of simulated clusters and their scenarios; nil = the system's
-	logger   *slog.Logger   // beside the tool's own eyes on the driver's log; nil = none
+	env         func(string) string
+	options     []options.Option // of every connector, after the DSN's
+	terminal    func(io.Writer) (width int, yes bool)
+	interactive func(io.Reader) bool // somebody types there
+	simClock    picotest.Clock       // of simulated clusters and their scenarios; nil = the system's
+	logger      *slog.Logger         // beside the tool's own eyes on the driver's log; nil = none
 }
 
 // newTool is the tool of a process.
@@ -37,7 +41,33 @@ func newTool() *tool {
 			}
 			return width, true
 		},
+		interactive: func(r io.Reader) bool {
+			f, isFile := r.(*os.File)
+			return isFile && term.IsTerminal(int(f.Fd()))
+		},
 	}
+}
+
+// version is what the build knows of itself: the module's version or the commit it was built from, the Go that built it, and the
+// servers that the driver is tested with.
+func version(info *debug.BuildInfo, ok bool) string {
+	text, commit := "unknown", ""
+	if ok {
+		text = info.Main.Version
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision":
+				commit = ", commit " + s.Value[:min(12, len(s.Value))]
+			case s.Key == "vcs.modified" && s.Value == "true":
+				commit += " with changes"
+			}
+		}
+		if text == "" {
+			text = "(devel)"
+		}
+	}
+	return fmt.Sprintf("%s%s (%s, %s/%s), for Picodata %d.%d to %d.%d", text, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		oldest.Major, oldest.Minor, newest.Major, newest.Minor)
 }
 
 // root is the command tree.
@@ -57,9 +87,11 @@ Exit codes: 0 all is well; 1 the command failed; 2 wrong usage or a wrong DSN;
   pico check
   pico topology --watch
   pico route 'INSERT INTO orders VALUES ($1, $2)' 1 tea`,
+		Version:       version(debug.ReadBuildInfo()),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetVersionTemplate("pico {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddCommand(t.newTopology(), t.newCheck(), t.newRoute(), t.newBench(), t.newSim())
 	return root
@@ -77,6 +109,6 @@ func (t *tool) run(ctx context.Context, args []string, in io.Reader, out, diag i
 		return exitDone
 	}
 	code := exitCode(err)
-	showError(diag, cmd.CommandPath(), err, args)
+	showError(diag, cmd.CommandPath(), err, possibleDSNs(cmd, args))
 	return code
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/picodata/go-picodata"
+	"github.com/picodata/go-picodata/internal/sqltext"
 )
 
 // routeHints are the flags of pico route that stand for the hints of a program's context.
@@ -84,8 +85,8 @@ func (t *tool) newRoute() *cobra.Command {
 
 ` + argumentTypes + `
 
-The cluster is asked for its topology and its buckets, and a node may be asked to parse the
-statement. The DSN's settings count, and so do the flags that stand for a context's hints.
+The cluster is asked for its topology and its buckets, and a node has to understand the
+statement (EXPLAIN). The DSN's settings count, and so do the flags that stand for a context's hints.
 Flags come before the DSN and the statement: what follows is the statement's own.`,
 		Example: `  pico route 'picodata://app@node-a/' 'INSERT INTO orders VALUES ($1, $2)' 1 tea
   pico route --dsn "$DSN&routing=keys" 'SELECT * FROM orders WHERE id = $1' int:1
@@ -116,8 +117,12 @@ Flags come before the DSN and the statement: what follows is the statement's own
 			if err != nil {
 				return err
 			}
+			defer func() { _ = c.Close() }() // it only reads; a failed close loses nothing
+			if err := parses(ctx, c, args[0], values); err != nil {
+				return err
+			}
 			plan, err := c.Explain(ctx, args[0], values...)
-			if err := errors.Join(err, c.Close()); err != nil {
+			if err != nil {
 				return err
 			}
 			return showPlan(cmd.OutOrStdout(), plan, json)
@@ -129,6 +134,34 @@ Flags come before the DSN and the statement: what follows is the statement's own
 	hints.flags(cmd)
 	cmd.Flags().BoolVar(&json, "json", false, "print the plan as JSON")
 	return cmd
+}
+
+// parses has a server read the statement, which the driver itself does only where it can't route without. A statement that no server
+// understands goes nowhere, whatever the driver would do with it. EXPLAIN runs nothing; it knows queries and DML, so that other
+// statements are taken as they are. What isn't the statement's own fault, such as a right that is missing, isn't told here.
+func parses(ctx context.Context, c *client, query string, values []any) error {
+	info := sqltext.Analyze(query)
+	switch info.Class {
+	case sqltext.DDL, sqltext.Block, sqltext.Tx, sqltext.Other:
+		return nil
+	case sqltext.Empty:
+		return &usageError{errors.New("the statement is empty")}
+	}
+	for len(values) < info.Params {
+		values = append(values, nil)
+	}
+	if words := strings.Fields(query); !strings.EqualFold(words[0], "EXPLAIN") {
+		query = "EXPLAIN " + query
+	}
+	rows, err := c.db.QueryContext(picodata.NoRetry(ctx), query, values...)
+	if err == nil {
+		err = rows.Close()
+	}
+	var server *picodata.Error
+	if errors.As(err, &server) && server.Kind == picodata.KindQuery {
+		return fmt.Errorf("the server doesn't understand the statement: %w", server)
+	}
+	return nil
 }
 
 // strayFlag finds a flag of cmd behind the DSN or the statement, where it would count as text without a word.

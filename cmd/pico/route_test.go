@@ -34,6 +34,10 @@ func TestRoute(t *testing.T) {
 	wants(t, s.must(t, "route", "--bucket", "1934", "--replica", "SELECT 1"), "a replica of "+owner)
 	wants(t, s.must(t, "route", "--shard-key", "int:1", "SELECT 1"), "the leader of "+owner+", which owns bucket 1934")
 
+	for _, fine := range []string{"EXPLAIN SELECT 1", "CREATE TABLE absent (id int primary key)", "SELECT * FROM orders WHERE id = $1"} {
+		wants(t, s.must(t, "route", fine), "reason")
+	}
+
 	for _, bad := range []struct {
 		args []string
 		code int
@@ -47,6 +51,10 @@ func TestRoute(t *testing.T) {
 		{[]string{"--dsn", c.DSN(), c.DSN(), "SELECT 1"}, exitUsage, "given twice"},
 		{[]string{insert, "1", "tea", "--json"}, exitUsage, "--json stands too late"},
 		{[]string{c.DSN(), "--instance=i2", "SELECT 1"}, exitUsage, "--instance stands too late"},
+		{[]string{"SELCT 1"}, exitFailed, "the server doesn't understand the statement"},
+		{[]string{"SELECT nothing FROM orders"}, exitFailed, "nothing"},
+		{[]string{"SELECT 1 FROM absent"}, exitFailed, "absent"},
+		{[]string{" "}, exitUsage, "the statement is empty"},
 	} {
 		_, diag, code := s.run(t, append([]string{"route"}, bad.args...)...)
 		if code != bad.code {

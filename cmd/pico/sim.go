@@ -65,7 +65,11 @@ file.`,
 			}
 			s.config.Clock = t.simClock
 			outliveTheTerminal()
-			return sim(cmd.Context(), s, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			prompt := ""
+			if _, terminal := t.terminal(cmd.ErrOrStderr()); terminal && t.interactive(cmd.InOrStdin()) {
+				prompt = "sim> "
+			}
+			return sim(cmd.Context(), s, prompt, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f := cmd.Flags()
@@ -151,8 +155,9 @@ func parseTiers(texts []string) ([]picotest.Tier, error) {
 	return list, nil
 }
 
-// sim starts a cluster, says where it is and serves until ctx is done or the scenario ends it.
-func sim(ctx context.Context, s *scenario, in io.Reader, out, diag io.Writer) error {
+// sim starts a cluster, says where it is and serves until ctx is done or the scenario ends it. prompt asks for a command, "" where
+// nobody sits at a terminal.
+func sim(ctx context.Context, s *scenario, prompt string, in io.Reader, out, diag io.Writer) error {
 	c, err := picotest.New(s.config)
 	if err != nil {
 		return err
@@ -170,7 +175,7 @@ func sim(ctx context.Context, s *scenario, in io.Reader, out, diag io.Writer) er
 	defer cancel()
 	steps := s.play(c.Clock())
 	defer steps.stop()
-	fmt.Fprintln(diag, "Serving until interrupted; commands are read from standard input (pico sim --help).")
+	fmt.Fprintln(diag, "Serving until interrupted; commands are read from standard input; help lists them.")
 	commands := make(chan string)
 	// The reader can't be woken from a read of standard input; it ends with the process.
 	go func() {
@@ -185,6 +190,7 @@ func sim(ctx context.Context, s *scenario, in io.Reader, out, diag io.Writer) er
 	}()
 	for {
 		var err error
+		fmt.Fprint(diag, prompt)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -194,6 +200,9 @@ func sim(ctx context.Context, s *scenario, in io.Reader, out, diag io.Writer) er
 				err = nil
 			}
 		case step := <-steps.due:
+			if prompt != "" {
+				fmt.Fprintln(diag)
+			}
 			fmt.Fprintf(diag, "%8.3f s  %s\n", step.At.Seconds(), step.Do)
 			if err = command(c, step.Do, diag); err != nil && !errors.Is(err, errEnd) {
 				err = fmt.Errorf("the scenario's step at %v: %w", step.At.Duration, err)

@@ -87,6 +87,10 @@ func verbs() []verb {
 			return c.Expel(args[0])
 		}},
 		{"sql", "STATEMENT…", "run a statement as admin", func(c *picotest.Cluster, args []string, _ io.Writer) error { return c.Exec(args[0]) }},
+		{"help", "", "this list", func(_ *picotest.Cluster, _ []string, diag io.Writer) error {
+			_, err := io.WriteString(diag, verbHelp())
+			return err
+		}},
 		{"end", "", "end the simulation", func(*picotest.Cluster, []string, io.Writer) error { return errEnd }},
 	}
 }
@@ -121,7 +125,7 @@ func parseCommand(line string) (*verb, []string, error) {
 		}
 		return &v, args, nil
 	}
-	return nil, nil, fmt.Errorf("%s: no such command", name)
+	return nil, nil, fmt.Errorf("%s: no such command; help lists them", name)
 }
 
 // command does what a line of standard input or a step of a scenario says.
@@ -133,7 +137,30 @@ func command(c *picotest.Cluster, line string, diag io.Writer) error {
 	if err := v.do(c, args, diag); err != nil {
 		return fmt.Errorf("%s: %w", v.name, err)
 	}
+	if v.args != "" { // the others print what they were asked for
+		fmt.Fprintln(diag, "ok:", outcome(c, v, args))
+	}
 	return nil
+}
+
+// outcome repeats a command and says how the node now stands that it was about.
+func outcome(c *picotest.Cluster, v *verb, args []string) string {
+	text := v.name + " " + strings.Join(args, " ")
+	for _, arg := range args {
+		n, err := find(c, arg)
+		if err != nil || v.name == "sql" {
+			continue
+		}
+		role, process := "a replica", "runs"
+		if n.IsLeader() {
+			role = "the leader"
+		}
+		if !n.Running() {
+			process = "doesn't run"
+		}
+		text += fmt.Sprintf("; %s is %s of %s, %s, and the cluster counts it as %s", n.Name(), role, n.Replicaset(), process, n.State())
+	}
+	return text
 }
 
 func find(c *picotest.Cluster, name string) (*picotest.Node, error) {

@@ -94,7 +94,10 @@ func TestSim(t *testing.T) {
 		t.Errorf("version %q, %v", version, err)
 	}
 	s.say("stop i1\nnonsense\nkill i9\nswitch default_1\ndelay i2 soon\nversion i2 1.0\nsql create table t (id int primary key)\nsql\nadd default_1\n\nnodes\n")
-	s.until("nonsense: no such command")
+	if line := s.until("ok: stop i1"); !strings.Contains(line, "i1 is") || !strings.Contains(line, "counts it as Offline") {
+		t.Errorf("the confirmation %q", line)
+	}
+	s.until("nonsense: no such command; help lists them")
 	s.until("kill: no node i9")
 	s.until("switch: want 2 arguments, got 1")
 	s.until("delay: time: invalid duration")
@@ -114,6 +117,26 @@ func TestSim(t *testing.T) {
 	}
 }
 
+// TestSimPrompt: somebody at a terminal is asked for commands, can ask which there are, and sees that they were done.
+func TestSimPrompt(t *testing.T) {
+	tool := newTool()
+	tool.terminal = func(io.Writer) (int, bool) { return 80, true }
+	tool.interactive = func(io.Reader) bool { return true }
+	s := startSim(t, tool, "--tier", "default:1:1")
+	s.until("Serving")
+	s.say("help\nsql create table t (id int primary key)\nend\n")
+	if line := s.until("who there is"); !strings.HasPrefix(line, "sim>   nodes") {
+		t.Errorf("%q", line)
+	}
+	for _, v := range verbs()[1:] {
+		s.until(v.help)
+	}
+	s.until("ok: sql create table t")
+	if code, rest := s.end(); code != exitDone || rest != "sim> " {
+		t.Errorf("exit code %d: %q", code, rest)
+	}
+}
+
 // TestSimEnd: the command end ends it.
 func TestSimEnd(t *testing.T) {
 	s := startSim(t, newTool(), "--tier", "default:1:1")
@@ -129,7 +152,7 @@ func TestEveryVerb(t *testing.T) {
 	lines := map[string]string{
 		"nodes": "nodes", "stop": "stop i2", "kill": "kill i4", "start": "start i4", "freeze": "freeze i3", "thaw": "thaw i3", "refuse": "refuse i3",
 		"blackhole": "blackhole i3", "accept": "accept i3", "drop": "drop i3", "lag": "lag i4", "catchup": "catchup i4", "delay": "delay i3 1ms",
-		"version": "version i3 26.1", "switch": "switch default_1 i2", "add": "add default_2", "expel": "expel i4", "sql": "sql create table t (id int primary key)",
+		"version": "version i3 26.1", "switch": "switch default_1 i2", "add": "add default_2", "expel": "expel i4", "sql": "sql create table t (id int primary key)", "help": "help",
 	}
 	for _, v := range verbs() {
 		if v.name == "end" {
