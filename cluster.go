@@ -9,6 +9,7 @@ import (
 
 	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/internal/servererr"
+	"github.com/picodata/go-picodata/internal/watch"
 	"github.com/picodata/go-picodata/internal/wire"
 	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
@@ -36,7 +37,7 @@ func (c *Connector) build() {
 		Clock:      c.cfg.Clock,
 		OnEvent:    c.poolEvent,
 	})
-	c.watcher = metadata.NewWatcher(metadata.WatcherConfig{
+	c.watcher = watch.New(watch.Config{
 		Config:     c.cfg,
 		Dial:       c.dialControl,
 		Fatal:      fatalDial,
@@ -152,7 +153,7 @@ func (c *Connector) startSlowly(ctx context.Context) error {
 var errStartTimeout = errors.New("acquire_timeout passed")
 
 func (c *Connector) startError(ctx context.Context, err error) error {
-	if errors.Is(err, metadata.ErrClosed) {
+	if errors.Is(err, watch.ErrClosed) {
 		return ErrClosed
 	}
 	var w *wire.Error

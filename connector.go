@@ -11,6 +11,7 @@ import (
 
 	"github.com/picodata/go-picodata/internal/mirror"
 	"github.com/picodata/go-picodata/internal/pool"
+	"github.com/picodata/go-picodata/internal/watch"
 	"github.com/picodata/go-picodata/internal/wire"
 	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
@@ -25,7 +26,7 @@ type Connector struct {
 	clock  options.Clock
 
 	gate    *pool.Gate
-	watcher *metadata.Watcher
+	watcher *watch.Watcher
 	wire    *wire.Config // of users' connections
 	control *wire.Config // of the topology's
 	texts   *textCache

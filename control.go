@@ -5,14 +5,14 @@ import (
 	"database/sql/driver"
 	"io"
 
+	"github.com/picodata/go-picodata/internal/watch"
 	"github.com/picodata/go-picodata/internal/wire"
-	"github.com/picodata/go-picodata/metadata"
 )
 
 // controlConn is the topology's connection: outside the gate and its caps.
 type controlConn struct{ w *wire.Conn }
 
-func (c *Connector) dialControl(ctx context.Context, t metadata.Target) (metadata.ControlConn, error) {
+func (c *Connector) dialControl(ctx context.Context, t watch.Target) (watch.Conn, error) {
 	w, err := wire.Dial(ctx, c.control, wire.Target{Address: t.Address})
 	if err != nil {
 		return nil, err
@@ -21,12 +21,12 @@ func (c *Connector) dialControl(ctx context.Context, t metadata.Target) (metadat
 }
 
 // Query runs one statement by the simple protocol and reads all of its answer.
-func (c controlConn) Query(ctx context.Context, sql string) (*metadata.Result, error) {
+func (c controlConn) Query(ctx context.Context, sql string) (*watch.Result, error) {
 	rows, err := c.w.Query(ctx, sql, nil)
 	if err != nil {
 		return nil, err
 	}
-	res := &metadata.Result{Columns: rows.Columns()}
+	res := &watch.Result{Columns: rows.Columns()}
 	values := make([]driver.Value, len(res.Columns))
 	for {
 		err := rows.Next(values)

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/picodata/go-picodata/internal/pool"
-	"github.com/picodata/go-picodata/metadata"
+	"github.com/picodata/go-picodata/internal/schema"
 )
 
 // levels says at which level an event of the gate is logged. What happens with every
@@ -33,7 +33,7 @@ var levels = map[pool.EventKind]slog.Level{
 func (c *Connector) poolEvent(e pool.Event) {
 	switch e.Kind {
 	case pool.DialFailed, pool.NodeEjected:
-		c.watcher.Hint(metadata.HintConnectionLost)
+		c.watcher.Hint(schema.HintConnectionLost)
 	}
 	c.routing.ejections.note(e)
 	level := levels[e.Kind]

@@ -8,6 +8,7 @@ import (
 
 	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/internal/route"
+	"github.com/picodata/go-picodata/internal/schema"
 	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
 )
@@ -46,7 +47,7 @@ func (r *routing) topologyChanged(old, topo *metadata.Topology) {
 
 func (r *routing) bucketsChanged(*metadata.BucketMap) { r.renew() }
 
-func (r *routing) tablesChanged(tables map[string]metadata.Table) {
+func (r *routing) tablesChanged(tables map[string]schema.Table) {
 	var t *route.Tables
 	if tables != nil { // nil: the user may not read them any more
 		t = route.NewTables(tables)
@@ -62,10 +63,10 @@ func (r *routing) renew() {
 
 // learn takes a notice about a text's sharding key. false: the notice is about something else.
 func (r *routing) learn(message string) bool {
-	sql, meta, err := metadata.ParseNotice(message)
+	sql, meta, err := schema.ParseNotice(message)
 	switch err {
 	case nil:
-	case metadata.ErrOtherNotice:
+	case schema.ErrOtherNotice:
 		return false
 	default:
 		r.c.log.Warn("picodata: a server's notice about a statement's sharding key can't be read", "error", err)
@@ -93,7 +94,7 @@ func (r *routing) wants(t *text) bool { return r.answer(t) == nil && r.wantNotic
 // outdated notes that the schema has changed since a server last said something of the text.
 func (r *routing) outdated(t *text) {
 	t.keys.Store(nil)
-	r.c.watcher.Hint(metadata.HintTables)
+	r.c.watcher.Hint(schema.HintTables)
 }
 
 // dialFailed counts the replicasets whose nodes couldn't be connected to.

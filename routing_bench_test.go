@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/picodata/go-picodata/internal/route"
+	"github.com/picodata/go-picodata/internal/schema"
 	"github.com/picodata/go-picodata/metadata"
 )
 
@@ -23,14 +24,14 @@ func planned(tb testing.TB, notice bool) (*Connector, *text, []driver.NamedValue
 		ranges = append(ranges, metadata.Range{Start: uint64(12*i + 1), End: uint64(12*i + 12), State: metadata.BucketActive, Replicaset: r.UUID, Target: r.UUID})
 	}
 	var buckets *metadata.BucketMap
-	tables := route.NewTables(map[string]metadata.Table{"t": {
-		Name: "t", Distribution: metadata.ShardedByKey, Tier: "default", ShardingKey: []string{"s", "id"}, Operable: true,
-		Columns: []metadata.Column{{Name: "id", Type: "integer", OID: 20}, {Name: "s", Type: "string", OID: 25}},
+	tables := route.NewTables(map[string]schema.Table{"t": {
+		Name: "t", Distribution: schema.ShardedByKey, Tier: "default", ShardingKey: []string{"s", "id"}, Operable: true,
+		Columns: []schema.Column{{Name: "id", Type: "integer", OID: 20}, {Name: "s", Type: "string", OID: 25}},
 	}})
 	c.routing.view.Store(route.NewView(c.cfg, metadata.Build(topo), buckets.With("default", 3000, ranges), tables))
 	t := c.texts.get("insert into t (id, s) values ($1, $2)")
 	if notice {
-		t.keys.Store(&keyAnswer{known: true, meta: metadata.KeyMeta{Tier: "default", Routable: true, Params: []metadata.KeyParam{{Index: 1, OID: 25}, {Index: 0, OID: 20}}}})
+		t.keys.Store(&keyAnswer{known: true, meta: schema.KeyMeta{Tier: "default", Routable: true, Params: []schema.KeyParam{{Index: 1, OID: 25}, {Index: 0, OID: 20}}}})
 	}
 	return c, t, []driver.NamedValue{{Ordinal: 1, Value: int64(4711)}, {Ordinal: 2, Value: "a customer's name"}}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/picodata/go-picodata/internal/mirror"
 	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/internal/route"
+	"github.com/picodata/go-picodata/internal/schema"
 	"github.com/picodata/go-picodata/internal/sqltext"
 	"github.com/picodata/go-picodata/internal/wire"
-	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
 )
 
@@ -87,7 +87,7 @@ func (r *run) do() error {
 				r.s.c.routing.asked(r.text)
 			}
 			if r.text.info.Class == sqltext.DDL && r.op.executes() {
-				r.s.c.watcher.Hint(metadata.HintTables)
+				r.s.c.watcher.Hint(schema.HintTables)
 			}
 			return nil
 		}
@@ -286,7 +286,7 @@ func (r *run) leaseFor(req pool.Request) (pool.Lease, error) {
 			return pool.Lease{}, c.waitFailed(r.ctx, err)
 		}
 		c.routing.dialFailed(de)
-		c.watcher.Hint(metadata.HintConnectionLost)
+		c.watcher.Hint(schema.HintConnectionLost)
 		_, timed := r.ctx.Deadline()
 		if !timed && n >= c.cfg.MaxRetries {
 			return pool.Lease{}, err
@@ -305,7 +305,7 @@ func (c *Connector) waitFailed(ctx context.Context, err error) error {
 	}
 	var nn *pool.NoNodeError
 	if errors.As(err, &nn) {
-		c.watcher.Hint(metadata.HintNoNode)
+		c.watcher.Hint(schema.HintNoNode)
 		t := c.Topology()
 		if grants := t.MissingGrants(c.cfg.User); len(grants) > 0 && !t.RolesKnown && (nn.Roleless > 0 || c.cfg.InstanceRole != options.RoleAny) {
 			return &RoleUnknownError{Grants: grants, cause: nn}
@@ -397,14 +397,14 @@ func (r *run) weigh(err error, h *hint, delivered bool) error {
 	return nil
 }
 
-func hintReason(err error) metadata.Reason {
+func hintReason(err error) schema.Reason {
 	switch kindOf(err) {
 	case KindSwitchover:
-		return metadata.HintSwitchover
+		return schema.HintSwitchover
 	case KindRoute:
-		return metadata.HintBuckets
+		return schema.HintBuckets
 	}
-	return metadata.HintConnectionLost
+	return schema.HintConnectionLost
 }
 
 // The pauses before an attempt double from the first to the last value, each ± a quarter. A switchover takes

@@ -87,7 +87,7 @@ func (c *Connector) clusterChanged(old, topo *metadata.Topology) {
 			continue
 		}
 		// Gone, or back so soon that nobody had missed it.
-		if is, ok := topo.Instance(was.UUID); !ok || is.State != metadata.Online || is.Incarnation() > was.Incarnation() {
+		if is, ok := topo.Instance(was.UUID); !ok || is.State != metadata.Online || is.Incarnation > was.Incarnation {
 			if !slices.Contains(tiers, was.Tier) {
 				tiers = append(tiers, was.Tier)
 			}

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/picodata/go-picodata/internal/schema"
 	"github.com/picodata/go-picodata/internal/sqltext"
-	"github.com/picodata/go-picodata/metadata"
 )
 
 // text is what the connector knows of one SQL text. It is shared by all sessions.
@@ -43,7 +43,7 @@ func fingerprintOf(sql string) string {
 // keyAnswer is what a server said of a text's sharding key. A text without one hasn't been
 // answered for; an answer that isn't routable is an answer too.
 type keyAnswer struct {
-	meta  metadata.KeyMeta
+	meta  schema.KeyMeta
 	known bool // a notice came; otherwise the server was asked and said nothing
 	// epoch is the connector's schema epoch when the answer came. An older answer doesn't count.
 	epoch uint64

@@ -180,7 +180,7 @@ func TestReadsCaughtOtherwise(t *testing.T) {
 				w.cluster.Node("i3").Kill()
 				time.AfterFunc(5*time.Second, func() { w.cluster.Node("i3").Start() })
 			},
-			func(w *world) bool { in, ok := w.c.Topology().ByName("i3"); return ok && in.Incarnation() > 1 }},
+			func(w *world) bool { in, ok := w.c.Topology().ByName("i3"); return ok && in.Incarnation > 1 }},
 		{"the only instance of its replicaset", nil,
 			func(w *world) { w.cluster.Expel("i4"); w.cluster.Node("i3").Kill() },
 			func(w *world) bool { return !w.online("i3") }},

@@ -2,6 +2,7 @@ package route
 
 import (
 	"github.com/picodata/go-picodata/internal/bucket"
+	"github.com/picodata/go-picodata/internal/schema"
 	"github.com/picodata/go-picodata/internal/sqltext"
 	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
@@ -41,7 +42,7 @@ func Decide(in *Input) Plan {
 type candidate struct {
 	// key: the parameters in params or, if that is nil, the own reading of table are the whole key.
 	key    bool
-	params []metadata.KeyParam
+	params []schema.KeyParam
 	table  *keyTable
 	tier   string
 	// bound: the statement belongs to one shard, or, with unasked, may.
@@ -51,7 +52,7 @@ type candidate struct {
 	reason  Reason
 	detail  string
 	// refresh: what proved to be behind.
-	refresh metadata.Reason
+	refresh schema.Reason
 }
 
 // consider looks for the statement's key without looking at its values.
@@ -100,7 +101,7 @@ func consider(in *Input) (c candidate) {
 	default:
 		c.reason, c.unasked = MetaMiss, insert
 		if in.View.tables != nil { // it was made after _pico_table was read
-			c.refresh = metadata.HintTables
+			c.refresh = schema.HintTables
 		}
 		if !insert {
 			c.detail = "the table's distribution isn't known: _pico_table must be readable"
@@ -149,7 +150,7 @@ func toOwner(in *Input, c candidate) Plan {
 	}
 	p.Bucket, p.BucketKnown = key.Bucket(count), true
 	if p.ReplicasetUUID, ok = v.buckets.Lookup(c.tier, p.Bucket); !ok {
-		p.Reason, p.Detail, p.Refresh = NoBucket, "no replicaset owns it by the current map", metadata.HintBuckets
+		p.Reason, p.Detail, p.Refresh = NoBucket, "no replicaset owns it by the current map", schema.HintBuckets
 		return noShard(in, p, c.tier)
 	}
 	if o, ok := v.owners[p.ReplicasetUUID]; ok {
@@ -165,7 +166,7 @@ func toOwner(in *Input, c candidate) Plan {
 	}
 	p.Reason = NoLeader
 	if v.topology != nil && v.topology.RolesKnown {
-		p.Refresh = metadata.HintUnknownReplicaset
+		p.Refresh = schema.HintUnknownReplicaset
 	}
 	return p
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/picodata/go-picodata/internal/schema"
 	"github.com/picodata/go-picodata/internal/sqltext"
 	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
@@ -15,7 +16,7 @@ type cluster struct {
 	cfg      *options.Config
 	topology metadata.Topology
 	buckets  *metadata.BucketMap
-	tables   map[string]metadata.Table
+	tables   map[string]schema.Table
 }
 
 // newCluster: tier default with default_1 (i1 leads, i2), default_2 (i3, i4), default_3 (i5,
@@ -54,18 +55,18 @@ func newCluster() *cluster {
 	add("cold", 1, 2, 300)
 	add("arbiter", 1, 1, 0)
 
-	column := func(name, typ string, oid uint32) metadata.Column {
-		return metadata.Column{Name: name, Type: typ, OID: oid}
+	column := func(name, typ string, oid uint32) schema.Column {
+		return schema.Column{Name: name, Type: typ, OID: oid}
 	}
 	id, hidden, s := column("id", "integer", 20), column("bucket_id", "unsigned", 20), column("s", "string", 25)
-	c.tables = map[string]metadata.Table{
-		"t":    {Name: "t", Distribution: metadata.ShardedByKey, Tier: "default", ShardingKey: []string{"id"}, Columns: []metadata.Column{id, hidden, s}, Operable: true},
-		"k2":   {Name: "k2", Distribution: metadata.ShardedByKey, Tier: "default", ShardingKey: []string{"s", "id"}, Columns: []metadata.Column{id, hidden, s}, Operable: true},
-		"cold": {Name: "cold", Distribution: metadata.ShardedByKey, Tier: "cold", ShardingKey: []string{"id"}, Columns: []metadata.Column{id, hidden}, Operable: true},
-		"d":    {Name: "d", Distribution: metadata.ShardedByKey, Tier: "default", ShardingKey: []string{"f"}, Columns: []metadata.Column{column("f", "double", 701)}, Operable: true},
-		"g":    {Name: "g", Distribution: metadata.Global, Columns: []metadata.Column{id, s}, Operable: true},
-		"fld":  {Name: "fld", Distribution: metadata.ShardedByField, Tier: "default", Columns: []metadata.Column{id, hidden}, Operable: true},
-		"ddl":  {Name: "ddl", Distribution: metadata.ShardedByKey, Tier: "default", ShardingKey: []string{"id"}, Columns: []metadata.Column{id}, Operable: false},
+	c.tables = map[string]schema.Table{
+		"t":    {Name: "t", Distribution: schema.ShardedByKey, Tier: "default", ShardingKey: []string{"id"}, Columns: []schema.Column{id, hidden, s}, Operable: true},
+		"k2":   {Name: "k2", Distribution: schema.ShardedByKey, Tier: "default", ShardingKey: []string{"s", "id"}, Columns: []schema.Column{id, hidden, s}, Operable: true},
+		"cold": {Name: "cold", Distribution: schema.ShardedByKey, Tier: "cold", ShardingKey: []string{"id"}, Columns: []schema.Column{id, hidden}, Operable: true},
+		"d":    {Name: "d", Distribution: schema.ShardedByKey, Tier: "default", ShardingKey: []string{"f"}, Columns: []schema.Column{column("f", "double", 701)}, Operable: true},
+		"g":    {Name: "g", Distribution: schema.Global, Columns: []schema.Column{id, s}, Operable: true},
+		"fld":  {Name: "fld", Distribution: schema.ShardedByField, Tier: "default", Columns: []schema.Column{id, hidden}, Operable: true},
+		"ddl":  {Name: "ddl", Distribution: schema.ShardedByKey, Tier: "default", ShardingKey: []string{"id"}, Columns: []schema.Column{id}, Operable: false},
 	}
 	return c
 }
@@ -108,9 +109,9 @@ func input(v *View, sql string, args ...any) *Input {
 }
 
 // meta makes the input as if a server had sent its notice.
-func (in *Input) meta(tier string, params ...metadata.KeyParam) *Input {
+func (in *Input) meta(tier string, params ...schema.KeyParam) *Input {
 	in.KeyKnown = true
-	in.Key = metadata.KeyMeta{Tier: tier, Params: params, Routable: tier != "" && len(params) > 0}
+	in.Key = schema.KeyMeta{Tier: tier, Params: params, Routable: tier != "" && len(params) > 0}
 	return in
 }
 
@@ -148,4 +149,4 @@ func check(t *testing.T, name string, in *Input, want string) Plan {
 	return p
 }
 
-func one(oid uint32) metadata.KeyParam { return metadata.KeyParam{Index: 0, OID: oid} }
+func one(oid uint32) schema.KeyParam { return schema.KeyParam{Index: 0, OID: oid} }

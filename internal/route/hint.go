@@ -2,6 +2,7 @@ package route
 
 import (
 	"github.com/picodata/go-picodata/internal/bucket"
+	"github.com/picodata/go-picodata/internal/schema"
 	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
 )
@@ -63,7 +64,7 @@ func (v *View) hintBucket(in *Input, p *Plan) bool {
 	count, ok := v.buckets.Count(p.Tier)
 	if !ok {
 		reason, detail := v.noBuckets(p.Tier)
-		p.Refresh = metadata.HintBuckets // where nobody else needs the map it is read when a hint asks
+		p.Refresh = schema.HintBuckets // where nobody else needs the map it is read when a hint asks
 		return v.undecided(p, reason, detail)
 	}
 	p.Bucket = h.Bucket
@@ -87,7 +88,7 @@ func (v *View) hintBucket(in *Input, p *Plan) bool {
 	p.BucketKnown = true
 	uuid, ok := v.buckets.Lookup(p.Tier, p.Bucket)
 	if !ok {
-		p.BucketKnown, p.Refresh = false, metadata.HintBuckets
+		p.BucketKnown, p.Refresh = false, schema.HintBuckets
 		return v.undecided(p, NoBucket, "no replicaset owns it by the current map")
 	}
 	p.ReplicasetUUID = uuid

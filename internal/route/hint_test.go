@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/picodata/go-picodata/internal/schema"
 	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
 )
@@ -96,7 +97,7 @@ func TestHintsWhileNothingIsKnown(t *testing.T) {
 			{Hint{Instance: "i4"}, Plan{Kind: Filter, Strict: true, Hinted: true, InstanceUUID: "i4"}},
 			{Hint{Replicaset: "r"}, Plan{Kind: Filter, Strict: true, Hinted: true, ReplicasetUUID: "r"}},
 			{Hint{Tier: "cold"}, Plan{Kind: Filter, Strict: true, Hinted: true, Tier: "cold"}},
-			{Hint{Bucket: 5, BucketSet: true}, Plan{Kind: Balance, Hinted: true, Reason: NoTopology, Refresh: metadata.HintBuckets}},
+			{Hint{Bucket: 5, BucketSet: true}, Plan{Kind: Balance, Hinted: true, Reason: NoTopology, Refresh: schema.HintBuckets}},
 		} {
 			in := input(v, "select 1")
 			in.Hint = &c.hint

@@ -4,12 +4,12 @@ import (
 	"database/sql/driver"
 
 	"github.com/picodata/go-picodata/internal/bucket"
+	"github.com/picodata/go-picodata/internal/schema"
 	"github.com/picodata/go-picodata/internal/sqltext"
-	"github.com/picodata/go-picodata/metadata"
 )
 
 // hashParams hashes the key that a server's notice describes.
-func hashParams(key *bucket.Key, args []driver.NamedValue, params []metadata.KeyParam, rule bucket.DoubleRule) (Reason, string) {
+func hashParams(key *bucket.Key, args []driver.NamedValue, params []schema.KeyParam, rule bucket.DoubleRule) (Reason, string) {
 	for _, part := range params {
 		if part.Index < 0 || part.Index >= len(args) {
 			return NotRoutable, "an argument of the key is missing" // the server will say so

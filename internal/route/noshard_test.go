@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/picodata/go-picodata/internal/schema"
 	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
 )
@@ -26,9 +27,9 @@ func shardStatements(v *View) map[string]*Input {
 	asked := input(v, one, int64(1), "a")
 	asked.KeyAsked = true
 	return map[string]*Input{
-		"routed":      input(v, one, int64(1), "a").meta("default", metadata.KeyParam{Index: 0, OID: 20}),
+		"routed":      input(v, one, int64(1), "a").meta("default", schema.KeyParam{Index: 0, OID: 20}),
 		"bound":       input(v, two, int64(1), "a", int64(2), "b").meta("default"),
-		"undecided":   input(v, one, "x", "a").meta("default", metadata.KeyParam{Index: 0, OID: 20}),
+		"undecided":   input(v, one, "x", "a").meta("default", schema.KeyParam{Index: 0, OID: 20}),
 		"unknown":     input(v, one, int64(1), "a"),
 		"asked":       asked,
 		"global":      input(v, one, int64(1), "a").meta(""),

@@ -4,8 +4,8 @@ import (
 	"database/sql/driver"
 	"time"
 
+	"github.com/picodata/go-picodata/internal/schema"
 	"github.com/picodata/go-picodata/internal/sqltext"
-	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
 )
 
@@ -71,7 +71,7 @@ type Plan struct {
 	Err    error // of Invalid
 
 	// Refresh says what proved to be behind, for metadata.Watcher.Hint; "" = nothing.
-	Refresh metadata.Reason
+	Refresh schema.Reason
 }
 
 // Routed reports whether the statement goes to its key's replicaset without having been told to.
@@ -125,7 +125,7 @@ type Input struct {
 	Hint *Hint               // nil: none
 
 	// Key is what a server's notice said of the text; valid with KeyKnown.
-	Key      metadata.KeyMeta
+	Key      schema.KeyMeta
 	KeyKnown bool
 	// KeyAsked: the text was parsed with the notice asked for, and none came.
 	KeyAsked bool

@@ -1,6 +1,6 @@
 package route
 
-import "github.com/picodata/go-picodata/metadata"
+import "github.com/picodata/go-picodata/internal/schema"
 
 // Tables are the distributions of the cluster's tables, worked out once. It is immutable.
 type Tables struct {
@@ -24,13 +24,13 @@ type keyColumn struct {
 }
 
 // NewTables takes what was read from _pico_table.
-func NewTables(tables map[string]metadata.Table) *Tables {
+func NewTables(tables map[string]schema.Table) *Tables {
 	all := &Tables{byName: make(map[string]*keyTable, len(tables))}
 	for name, t := range tables {
-		k := &keyTable{global: t.Distribution == metadata.Global, tier: t.Tier}
+		k := &keyTable{global: t.Distribution == schema.Global, tier: t.Tier}
 		columns := t.InsertColumns()
 		k.columns = len(columns)
-		if t.Distribution == metadata.ShardedByKey && t.Operable {
+		if t.Distribution == schema.ShardedByKey && t.Operable {
 			k.byKey = true
 			for _, part := range t.ShardingKey {
 				c := keyColumn{name: part, position: -1}

@@ -1,0 +1,69 @@
+package watch
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/picodata/go-picodata/options"
+)
+
+// AddressError says why an address can't be used.
+type AddressError struct {
+	Address string
+	Reason  string
+}
+
+// Error quotes the address.
+func (e *AddressError) Error() string {
+	return fmt.Sprintf("picodata: address %q: %s", e.Address, e.Reason)
+}
+
+// unspecified tells whether the host is 0.0.0.0 or ::, which says "all my interfaces" and
+// can't be dialled by anybody else.
+func unspecified(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsUnspecified()
+}
+
+// dialAddress makes of an advertised address the one to dial: address_map first, in which
+// FROM may be the instance's name too (behind NAT several instances can advertise the same),
+// then standIn, the host that the row came from, in place of an unspecified one. How addresses are read is
+// the rule of options.ParseAddress: no port is 4327, a host with colons stands in brackets.
+func dialAddress(cfg *options.Config, name, advertised string, standIn func() string) (string, error) {
+	h, err := options.ParseAddress(advertised)
+	if err != nil {
+		return "", &AddressError{Address: clip(advertised), Reason: err.Error()}
+	}
+	mapped, ok := cfg.MapAddress(advertised)
+	keepPort := false
+	if i := slices.IndexFunc(cfg.AddressMap, func(m options.Mapping) bool { return m.From == name && name != "" }); i >= 0 {
+		mapped, ok = cfg.AddressMap[i].To, true
+		keepPort = !namesPort(mapped)
+	}
+	if ok {
+		to, err := options.ParseAddress(mapped)
+		if err != nil {
+			return "", &AddressError{Address: clip(advertised), Reason: "address_map gives " + clip(mapped) + ": " + err.Error()}
+		}
+		if keepPort {
+			to.Port = h.Port
+		}
+		h = to
+	}
+	if unspecified(h.Name) {
+		host := standIn()
+		if host == "" || unspecified(host) {
+			return "", &AddressError{Address: clip(advertised), Reason: "it names no host; set the instance's advertise address, or address_map"}
+		}
+		h.Name = host
+	}
+	return h.Address(), nil
+}
+
+// namesPort tells whether an address that can be read names a port.
+func namesPort(address string) bool {
+	colon := strings.LastIndexByte(address, ':')
+	return colon > strings.LastIndexByte(address, ']') && colon+1 < len(address)
+}

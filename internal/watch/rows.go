@@ -1,0 +1,377 @@
+package watch
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/picodata/go-picodata/metadata"
+	"github.com/picodata/go-picodata/options"
+)
+
+// Result is the answer to one query of a Source: values as lib/pq gives them in text form,
+// that is int64, float64, bool, string, []byte, time.Time or nil.
+type Result struct {
+	Columns []string
+	Rows    [][]any
+}
+
+// table reads a Result by column name, so that shuffled and new columns don't matter.
+type table struct {
+	at   map[string]int
+	rows [][]any
+}
+
+func newTable(r *Result) table {
+	t := table{at: make(map[string]int, len(r.Columns)), rows: r.Rows}
+	for i, name := range r.Columns {
+		if _, twice := t.at[name]; !twice {
+			t.at[name] = i
+		}
+	}
+	return t
+}
+
+// require is an error when one of the columns isn't there at all: then it's no bad row but
+// a table of another shape.
+func (t table) require(names ...string) error {
+	for _, n := range names {
+		if _, ok := t.at[n]; !ok {
+			return fmt.Errorf("the answer has no column %q", n)
+		}
+	}
+	return nil
+}
+
+// value is nil for NULL, for a column that doesn't exist and for a row that is too short.
+func (t table) value(row []any, name string) any {
+	i, ok := t.at[name]
+	if !ok || i >= len(row) {
+		return nil
+	}
+	return row[i]
+}
+
+// text is the value as a string; false for NULL.
+func (t table) text(row []any, name string) (string, bool) {
+	switch v := t.value(row, name).(type) {
+	case nil:
+		return "", false
+	case string:
+		return v, true
+	case []byte:
+		return string(v), true
+	default:
+		return fmt.Sprint(v), true
+	}
+}
+
+// number is the value as an unsigned integer; false for NULL and for what isn't one.
+func (t table) number(row []any, name string) (uint64, bool) {
+	switch v := t.value(row, name).(type) {
+	case int64:
+		return uint64(v), v >= 0
+	case uint64:
+		return v, true
+	case float64:
+		if v != math.Trunc(v) || v < 0 || v >= 1<<53 {
+			return 0, false
+		}
+		return uint64(v), true
+	case string:
+		n, err := strconv.ParseUint(v, 10, 64)
+		return n, err == nil
+	case []byte:
+		n, err := strconv.ParseUint(string(v), 10, 64)
+		return n, err == nil
+	default:
+		return 0, false
+	}
+}
+
+// float is the value as a number; NULL and what is none is 0.
+func (t table) float(row []any, name string) float64 {
+	raw, _ := t.text(row, name)
+	v, err := strconv.ParseFloat(raw, 64)
+	if err != nil || math.IsNaN(v) {
+		return 0
+	}
+	return v
+}
+
+// truth is the value as a bool; NULL and everything else is false.
+func (t table) truth(row []any, name string) bool {
+	switch v := t.value(row, name).(type) {
+	case bool:
+		return v
+	case string:
+		return v == "t" || v == "true"
+	case []byte:
+		return string(v) == "t" || string(v) == "true"
+	default:
+		return false
+	}
+}
+
+func (s *Source) instances(t *metadata.Topology, rows table, from Target) error {
+	if err := rows.require("uuid", "current_state", "address"); err != nil {
+		return fmt.Errorf("picodata: reading %s: %w", tableInstance, err)
+	}
+	at, _ := options.ParseAddress(from.Address) // "" if it can't be read: then nothing stands in for 0.0.0.0
+	_, typed := rows.at["connection_type"]
+	seen := make(map[string]bool, len(rows.rows))
+	t.Instances = make([]metadata.Instance, 0, len(rows.rows))
+	for _, row := range rows.rows {
+		if kind, _ := rows.text(row, "connection_type"); typed && kind != "pgproto" {
+			continue // iproto, http, plugin:…: other doors of the same instance
+		}
+		in, problem := parseInstance(rows, row)
+		if problem != "" {
+			s.skip(t, tableInstance, problem)
+			continue
+		}
+		if seen[in.UUID] {
+			s.skip(t, tableInstance, fmt.Sprintf("a second row for instance %s (%s)", clip(in.Name), clip(in.UUID)))
+			continue
+		}
+		seen[in.UUID] = true
+		address, err := dialAddress(s.config.Config, in.Name, in.Advertised, func() string { return s.hostOf(in.UUID, at.Name, from) })
+		if err != nil {
+			s.skip(t, tablePeerAddress, fmt.Sprintf("instance %s: %v", clip(in.Name), err))
+		}
+		in.Address = address
+		t.Instances = append(t.Instances, in)
+	}
+	if len(t.Instances) == 0 {
+		return errNoInstances
+	}
+	s.forgetHosts(seen)
+	return nil
+}
+
+// forgetHosts drops what is remembered of instances that no row tells of any more.
+func (s *Source) forgetHosts(seen map[string]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.hosts) > len(seen) {
+		maps.DeleteFunc(s.hosts, func(uuid string, _ host) bool { return !seen[uuid] })
+	}
+}
+
+// hostOf remembers for an instance the host that stands in for an unspecified one, so that
+// its address doesn't change with the node that is asked.
+func (s *Source) hostOf(uuid, at string, from Target) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.hosts[uuid]
+	switch own := uuid == from.InstanceUUID; {
+	case unspecified(at):
+	case own:
+		h = host{name: at, sure: true}
+	case h.name == "":
+		h = host{name: at}
+	}
+	if h.name != "" {
+		s.hosts[uuid] = h
+	}
+	return h.name
+}
+
+// parseInstance reads one row; problem is not empty if it has to be left out.
+func parseInstance(rows table, row []any) (in metadata.Instance, problem string) {
+	in.Name, _ = rows.text(row, "name")
+	in.UUID, _ = rows.text(row, "uuid")
+	if in.UUID == "" {
+		return in, fmt.Sprintf("instance %q has no uuid", clip(in.Name))
+	}
+	raw, ok := rows.text(row, "current_state")
+	if !ok {
+		return in, fmt.Sprintf("instance %s has no state", clip(in.Name))
+	}
+	var err error
+	if in.State, in.Incarnation, err = parseState(raw); err != nil {
+		return in, fmt.Sprintf("instance %s: %v", clip(in.Name), err)
+	}
+	if raw, ok := rows.text(row, "target_state"); ok {
+		in.TargetState, _, _ = parseState(raw) // "" if it can't be read: the current state decides alone
+	}
+	in.RaftID, _ = rows.number(row, "raft_id")
+	in.ReplicasetUUID, _ = rows.text(row, "replicaset_uuid")
+	in.ReplicasetName, _ = rows.text(row, "replicaset_name")
+	in.Tier, _ = rows.text(row, "tier")
+	in.Version, _ = rows.text(row, "picodata_version")
+	in.Advertised, _ = rows.text(row, "address")
+	if raw, ok := rows.text(row, "failure_domain"); ok {
+		in.FailureDomain = parseFailureDomain(raw)
+	}
+	return in, ""
+}
+
+// parseFailureDomain reads {"DC":"1","RACK":"7"}. A domain that can't be read costs the
+// instance its zone, nothing else.
+func parseFailureDomain(raw string) map[string]string {
+	var values map[string]any
+	if json.Unmarshal([]byte(raw), &values) != nil || len(values) == 0 {
+		return nil
+	}
+	zone := make(map[string]string, len(values))
+	for k, v := range values {
+		if v != nil {
+			zone[k] = fmt.Sprint(v)
+		}
+	}
+	return zone
+}
+
+func (s *Source) replicasets(t *metadata.Topology, rows table) error {
+	if err := rows.require("uuid", "current_master_name", "target_master_name"); err != nil {
+		return fmt.Errorf("picodata: reading %s: %w", tableReplicaset, err)
+	}
+	seen := make(map[string]bool, len(rows.rows))
+	for _, row := range rows.rows {
+		var r metadata.Replicaset
+		r.Name, _ = rows.text(row, "name")
+		r.UUID, _ = rows.text(row, "uuid")
+		if r.UUID == "" || seen[r.UUID] {
+			s.skip(t, tableReplicaset, fmt.Sprintf("replicaset %q has no uuid or a second row", clip(r.Name)))
+			continue
+		}
+		seen[r.UUID] = true
+		r.Tier, _ = rows.text(row, "tier")
+		r.State, _ = rows.text(row, "state")
+		r.CurrentMaster, _ = rows.text(row, "current_master_name")
+		r.TargetMaster, _ = rows.text(row, "target_master_name")
+		r.Weight = rows.float(row, "weight")
+		r.ConfigVersion, _ = rows.number(row, "current_config_version")
+		t.Replicasets = append(t.Replicasets, r)
+	}
+	return nil
+}
+
+// replicasetsOf makes the replicasets of those that the instances name: all that can be known
+// without the right to read _pico_replicaset.
+func replicasetsOf(instances []metadata.Instance) []metadata.Replicaset {
+	var all []metadata.Replicaset
+	for i := range instances {
+		if in := &instances[i]; in.ReplicasetUUID != "" && in.State != metadata.Expelled {
+			all = append(all, metadata.Replicaset{UUID: in.ReplicasetUUID, Name: in.ReplicasetName, Tier: in.Tier})
+		}
+	}
+	return all
+}
+
+func (s *Source) tiers(t *metadata.Topology, rows table) error {
+	if err := rows.require("name", "bucket_count"); err != nil {
+		return fmt.Errorf("picodata: reading %s: %w", tableTier, err)
+	}
+	for _, row := range rows.rows {
+		var tier metadata.Tier
+		tier.Name, _ = rows.text(row, "name")
+		if tier.Name == "" {
+			s.skip(t, tableTier, "a tier without a name")
+			continue
+		}
+		if tier.BucketCount, tier.BucketsKnown = rows.number(row, "bucket_count"); !tier.BucketsKnown || tier.BucketCount > metadata.MaxBuckets {
+			tier.BucketCount, tier.BucketsKnown = 0, false
+			s.skip(t, tableTier, fmt.Sprintf("tier %s: its bucket count is not a number", clip(tier.Name)))
+		}
+		tier.IsDefault = rows.truth(row, "is_default")
+		t.Tiers = append(t.Tiers, tier)
+	}
+	return nil
+}
+
+// tiersOf makes the tiers that instances are in. Build prefers the rows of _pico_tier, which come first.
+func tiersOf(instances []metadata.Instance) []metadata.Tier {
+	var all []metadata.Tier
+	for i := range instances {
+		if instances[i].Tier != "" && instances[i].State != metadata.Expelled {
+			all = append(all, metadata.Tier{Name: instances[i].Tier})
+		}
+	}
+	return all
+}
+
+// parseState reads current_state or target_state. Servers write ["Online",5], variant and
+// incarnation; some are said to write {"Online":5}. A bare "Online" is understood too. What follows
+// the incarnation is ignored. An unknown variant is kept as it is.
+func parseState(raw string) (metadata.State, uint64, error) {
+	if state, n, ok := plainState(raw); ok {
+		return state, n, nil
+	}
+	return parseAnyState(raw)
+}
+
+// plainState reads the form that every known server writes, ["Online",5] without a space,
+// at a fraction of the cost: a thousand instances have two thousand states at each refresh.
+func plainState(raw string) (metadata.State, uint64, bool) {
+	rest, ok := strings.CutPrefix(raw, `["`)
+	name, rest, closed := strings.Cut(rest, `",`)
+	digits, ended := strings.CutSuffix(rest, "]")
+	if !ok || !closed || !ended || name == "" || digits == "" || len(digits) > 1 && digits[0] == '0' {
+		return "", 0, false
+	}
+	for _, r := range name {
+		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
+			return "", 0, false
+		}
+	}
+	for _, r := range digits {
+		if r < '0' || r > '9' {
+			return "", 0, false
+		}
+	}
+	n, err := strconv.ParseUint(digits, 10, 64)
+	return metadata.State(name), n, err == nil
+}
+
+func parseAnyState(raw string) (metadata.State, uint64, error) {
+	bad := func() (metadata.State, uint64, error) {
+		return "", 0, fmt.Errorf("state %q is not of the form [\"Online\",1]", clip(raw))
+	}
+	var list []json.RawMessage
+	if json.Unmarshal([]byte(raw), &list) == nil {
+		var name string
+		if len(list) == 0 || json.Unmarshal(list[0], &name) != nil || name == "" {
+			return bad()
+		}
+		var n uint64
+		if len(list) > 1 && json.Unmarshal(list[1], &n) != nil {
+			n = 0 // the variant alone decides
+		}
+		return metadata.State(name), n, nil
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal([]byte(raw), &object) == nil {
+		if len(object) != 1 {
+			return bad()
+		}
+		for name, v := range object {
+			var n uint64
+			if name == "" {
+				return bad()
+			}
+			if json.Unmarshal(v, &n) != nil {
+				n = 0
+			}
+			return metadata.State(name), n, nil
+		}
+	}
+	var name string
+	if json.Unmarshal([]byte(raw), &name) == nil && name != "" {
+		return metadata.State(name), 0, nil
+	}
+	return bad()
+}
+
+// clip shortens what a server sent for an error text.
+func clip(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "…"
+}

@@ -1,0 +1,273 @@
+// Package watch keeps what is known of a cluster fresh: it reads the system tables over a connection of its own, at
+// intervals and when told that something may have changed, and hands out immutable values of package metadata.
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/picodata/go-picodata/internal/schema"
+	"github.com/picodata/go-picodata/metadata"
+	"github.com/picodata/go-picodata/options"
+)
+
+// Target is a node to open a control connection to.
+type Target struct {
+	Address      string // host:port
+	InstanceUUID string // who should be there; "" = unknown
+}
+
+// Conn is a connection that only the Watcher uses. It is used by one goroutine at a time;
+// a Query whose context ends must return soon after.
+type Conn interface {
+	Querier
+	Close() error
+}
+
+// Config configures a Watcher.
+type Config struct {
+	Config *options.Config // required; not changed
+	// Dial opens a control connection, login included. It must heed its context, which
+	// bounds it by connect_timeout.
+	Dial func(ctx context.Context, t Target) (Conn, error)
+	// Fatal tells a Dial error that every other node would give too, such as a wrong
+	// password: then the others aren't tried, Start returns it, and the next attempt waits. nil = none is.
+	Fatal func(error) bool
+	// OnTopology hears of every change. old is nil at first. It runs on the Watcher's
+	// goroutine: refreshes wait for it, statements don't.
+	OnTopology func(old, new *metadata.Topology)
+	// OnBuckets hears of every change of the bucket map, on the same goroutine.
+	OnBuckets func(*metadata.BucketMap)
+	// OnTables hears of every new reading of _pico_table, on the same goroutine; of nil when the user
+	// may not read it any more.
+	OnTables func(map[string]schema.Table)
+
+	Logger *slog.Logger  // nil = Config.Logger, or none
+	Clock  options.Clock // nil = Config.Clock, or the system's
+
+	QueryTimeout time.Duration // of each query; 0 = 3s
+	BucketFloor  time.Duration // the bucket map is read anew after this at the latest; 0 = 5m
+	Stagger      time.Duration // a node may be silent for this before another is dialled beside it, a fifth of it at first; 0 = 250ms
+	Rand         *rand.Rand    // for jitter and the random start; nil = a fresh one
+}
+
+// ErrClosed: the Watcher was closed.
+var ErrClosed = errors.New("picodata: the topology watcher is closed")
+
+// Watcher keeps a snapshot of the cluster fresh. Readers load one pointer and never wait
+// for it. It does nothing before Start.
+type Watcher struct {
+	config   Config
+	options  *options.Config
+	source   *Source
+	clock    options.Clock
+	log      *slog.Logger
+	interval time.Duration
+
+	topology atomic.Pointer[metadata.Topology]
+	buckets  atomic.Pointer[metadata.BucketMap]
+	tables   atomic.Pointer[map[string]schema.Table]
+
+	ctx       context.Context // of the loop; ends with Close
+	cancel    context.CancelFunc
+	startOnce sync.Once
+	started   atomic.Bool
+	done      chan struct{}      // closed when the loop has ended
+	hints     chan struct{}      // room for one: hints coalesce
+	found     chan metadata.Seed // who answers where, learnt beside the loop
+
+	mu           sync.Mutex
+	attempted    chan struct{} // closed and replaced with every refresh, good or bad
+	fatal        error         // of the last refresh, if Fatal says so
+	lastError    error         // of the last refresh that failed
+	stats        metadata.TopologyStats
+	wantBuckets  bool
+	wantTables   bool
+	tablesDenied bool // _pico_table may not be read
+
+	beside sync.WaitGroup // goroutines that ask who answers where
+	loop   loopState      // of the loop's goroutine alone
+}
+
+// New makes a Watcher. It starts no goroutine and opens no connection.
+func New(config Config) *Watcher {
+	o := config.Config
+	clock := config.Clock
+	if clock == nil {
+		clock = o.Clock
+	}
+	if clock == nil {
+		clock = options.SystemClock{}
+	}
+	log := config.Logger
+	if log == nil {
+		log = o.Logger
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	if config.QueryTimeout <= 0 {
+		config.QueryTimeout = 3 * time.Second
+	}
+	if config.BucketFloor <= 0 {
+		config.BucketFloor = 5 * time.Minute
+	}
+	if config.Stagger <= 0 {
+		config.Stagger = 250 * time.Millisecond
+	}
+	if config.Rand == nil {
+		config.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	}
+	w := &Watcher{
+		config: config, options: o, clock: clock, log: log,
+		interval:  o.TopologyUpdateInterval,
+		done:      make(chan struct{}),
+		hints:     make(chan struct{}, 1),
+		found:     make(chan metadata.Seed, 2*len(o.Hosts)),
+		attempted: make(chan struct{}),
+	}
+	if w.interval <= 0 {
+		w.interval = 5 * time.Second
+	}
+	w.source = NewSource(SourceConfig{Config: o, Clock: clock, BadRow: w.badRow})
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	w.loop.seen, w.loop.asks, w.loop.unreachable = map[string]string{}, map[string]*ask{}, map[string]bool{}
+	for _, h := range o.Hosts {
+		w.loop.seeds = append(w.loop.seeds, h.Address())
+	}
+	return w
+}
+
+// Start makes the Watcher run, once, and waits for the first snapshot. While no node answers it
+// waits on, until ctx ends, or for a few attempts if ctx has no deadline: the Watcher goes on trying, and a
+// later Start finds what it found.
+// An error that every node would give (Fatal) is returned at once. Any number of callers may wait.
+func (w *Watcher) Start(ctx context.Context) error {
+	if w.Topology() != nil && w.ctx.Err() == nil {
+		return nil
+	}
+	w.startOnce.Do(func() {
+		if w.ctx.Err() == nil {
+			w.started.Store(true)
+			go w.run()
+		}
+	})
+	_, timed := ctx.Deadline()
+	for n := 0; ; n++ {
+		w.mu.Lock()
+		attempted, fatal := w.attempted, w.fatal
+		w.mu.Unlock()
+		switch {
+		case w.ctx.Err() != nil:
+			return ErrClosed
+		case w.Topology() != nil:
+			return nil
+		case fatal != nil:
+			return fatal
+		case !timed && n >= startAttempts:
+			return w.notStarted(errUnreachable)
+		}
+		select {
+		case <-attempted:
+		case <-w.ctx.Done():
+		case <-ctx.Done():
+			return w.notStarted(context.Cause(ctx))
+		}
+	}
+}
+
+// startAttempts bounds the readings that Start waits for when its caller has set no deadline: someone who
+// doesn't say how long to wait would rather hear that the DSN is wrong.
+const startAttempts = 3
+
+// errUnreachable is the cause of such an end.
+var errUnreachable = errors.New("no node could be reached in several attempts, and the context has no deadline to go on until")
+
+// notStarted is Start's error when its context ended first.
+func (w *Watcher) notStarted(cause error) error {
+	w.mu.Lock()
+	last := w.lastError
+	w.mu.Unlock()
+	if last == nil {
+		return fmt.Errorf("picodata: no node has told the cluster's topology yet: %w", cause)
+	}
+	return fmt.Errorf("picodata: no node has told the cluster's topology yet: %w; last attempt: %w", cause, bare{last})
+}
+
+// Topology is the snapshot in force, nil before the first.
+func (w *Watcher) Topology() *metadata.Topology { return w.topology.Load() }
+
+// Buckets is the bucket map in force; it knows nothing before the first reading.
+func (w *Watcher) Buckets() *metadata.BucketMap { return w.buckets.Load() }
+
+// Tables is what _pico_table said, by name; nil if it wasn't asked for or may not be read.
+func (w *Watcher) Tables() map[string]schema.Table {
+	if t := w.tables.Load(); t != nil {
+		return *t
+	}
+	return nil
+}
+
+// Hint asks for a refresh now. It never blocks; hints that come together make one refresh,
+// and refreshes that bring nothing new come at growing distances, a second at most.
+// With topology=off it does nothing.
+func (w *Watcher) Hint(reason schema.Reason) {
+	w.mu.Lock()
+	switch reason {
+	case schema.HintBuckets, schema.HintUnknownReplicaset:
+		w.wantBuckets = true
+	case schema.HintTables:
+		w.wantTables = true
+	}
+	w.stats.Hints++
+	w.mu.Unlock()
+	select {
+	case w.hints <- struct{}{}:
+	default:
+	}
+}
+
+// Stats is a reading of the counters.
+func (w *Watcher) Stats() metadata.TopologyStats {
+	t := w.Topology()
+	w.mu.Lock()
+	s, tablesDenied := w.stats, w.tablesDenied
+	w.mu.Unlock()
+	if t != nil {
+		s.Version, s.ReadFrom, s.Static, s.RolesKnown = t.Version, t.ReadFrom, t.Static, t.RolesKnown
+		s.Age = w.clock.Now().Sub(t.ReadAt)
+	}
+	s.Buckets = w.Buckets().Tiers()
+	s.DegradedGrants = t.MissingGrants(w.options.User)
+	if tablesDenied {
+		s.DegradedGrants = append(s.DegradedGrants, metadata.GrantFor(tableTable, w.options.User))
+	}
+	return s
+}
+
+// Close ends the Watcher and closes its connection. It may be called any number of times, and
+// returns within half a second even if a Dial doesn't heed its context.
+func (w *Watcher) Close() {
+	w.cancel()
+	w.startOnce.Do(func() {}) // a Start that comes later starts nothing
+	if !w.started.Load() {
+		return
+	}
+	late := make(chan struct{})
+	timer := w.clock.AfterFunc(500*time.Millisecond, func() { close(late) })
+	defer timer.Stop()
+	select {
+	case <-w.done:
+	case <-late:
+	}
+}
+
+func (w *Watcher) badRow(table, problem string) {
+	w.log.Warn("picodata: a row of a system table can't be used", "table", table, "problem", problem)
+}
