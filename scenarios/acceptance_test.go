@@ -35,21 +35,30 @@ func TestPrepMissingOnOtherConn(t *testing.T) {
 	if testing.Short() {
 		times = 60
 	}
-	progress := make(chan struct{}, 1) // something happens to the nodes each time that work has been done
+	// Something happens to the nodes each time that work has been done, but to no statement twice: what was under way
+	// when it happened, or meets the fault that it left, is over before the next. A statement is run again so often and no more.
+	var inFlight sync.RWMutex
+	progress := make(chan struct{}, 1)
 	var chaos, group sync.WaitGroup
 	chaos.Go(func() {
 		i := -1
+		var fault *picotest.Fault
 		for range progress {
 			i++
 			n := c.Nodes()[i%3]
+			inFlight.Lock() // nothing is under way that met the last one
+			if fault != nil {
+				fault.Remove()
+			}
+			inFlight.Unlock()
 			switch i % 4 {
 			case 0: // restarts: every name is forgotten
 				<-n.Stop()
 				<-n.Start()
 			case 1: // somebody has the name
-				n.Inject(picotest.OnParse(), picotest.ErrorMessage("42P05", "Duplicated prepared statement"), picotest.SQL("+ 4731"))
+				fault = n.Inject(picotest.OnParse(), picotest.ErrorMessage("42P05", "Duplicated prepared statement"), picotest.SQL("+ 4731"))
 			case 2: // the server lost it
-				n.Inject(picotest.OnExecute(), picotest.ErrorMessage("XX000", "Couldn't find statement 'p1'."), picotest.SQL("+ 4732"))
+				fault = n.Inject(picotest.OnExecute(), picotest.ErrorMessage("XX000", "Couldn't find statement 'p1'."), picotest.SQL("+ 4732"))
 			case 3:
 				n.DropConnections()
 			}
@@ -59,11 +68,17 @@ func TestPrepMissingOnOtherConn(t *testing.T) {
 		group.Go(func() {
 			for i := range times {
 				var a, b int
-				if err := one.QueryRowContext(t.Context(), i).Scan(&a); err != nil || a != i+4731 {
+				inFlight.RLock()
+				err := one.QueryRowContext(t.Context(), i).Scan(&a)
+				inFlight.RUnlock()
+				if err != nil || a != i+4731 {
 					t.Errorf("one parameter: %d, %v", a, err)
 					return
 				}
-				if err := many.QueryRowContext(t.Context(), i, w, 1).Scan(&b); err != nil || b != i+w+1+4732 {
+				inFlight.RLock()
+				err = many.QueryRowContext(t.Context(), i, w, 1).Scan(&b)
+				inFlight.RUnlock()
+				if err != nil || b != i+w+1+4732 {
 					t.Errorf("three parameters: %d, %v", b, err)
 					return
 				}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -200,6 +201,20 @@ func TestDialDataRace(t *testing.T) {
 		dbs = append(dbs, sql.OpenDB(c))
 	}
 	var group sync.WaitGroup
+	var closing atomic.Bool // dbs[2] is about to be closed under its users
+	var ran, cancelled atomic.Int64
+	// ended counts what became of an operation: it succeeds, or says that it was cancelled or that its database is closed.
+	ended := func(db *sql.DB, ctx context.Context, err error) {
+		switch {
+		case err == nil:
+			ran.Add(1)
+		case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+			cancelled.Add(1)
+		case db == dbs[2] && closing.Load() && (errors.Is(err, picodata.ErrClosed) || err.Error() == "sql: database is closed"):
+		default:
+			t.Error(err)
+		}
+	}
 	for g := range 32 {
 		group.Go(func() {
 			db, c := dbs[g%3], connectors[g%3]
@@ -208,39 +223,53 @@ func TestDialDataRace(t *testing.T) {
 				switch (g + i) % 4 {
 				case 0:
 					go cancel()
-					db.ExecContext(ctx, "select 1")
+					_, err := db.ExecContext(ctx, "select 1")
+					ended(db, ctx, err)
 				case 1:
 					conn, err := db.Conn(ctx)
 					if err == nil {
-						conn.PingContext(ctx)
-						conn.Close()
+						ended(db, ctx, conn.PingContext(ctx))
+						err = conn.Close()
 					}
+					ended(db, ctx, err)
 				case 2:
 					c.Stats()
 					if topo := c.Topology(); topo != nil {
 						topo.Leader(topo.Replicasets[0].UUID)
 					}
 					_ = c.Config().Clone().Hosts
-					db.QueryRowContext(ctx, "select 1").Scan(new(int))
+					var one int
+					err := db.QueryRowContext(ctx, "select 1").Scan(&one)
+					if err == nil && one != 1 {
+						t.Errorf("select 1 gave %d", one)
+					}
+					ended(db, ctx, err)
 				case 3:
 					_ = fmt.Sprintf("%+v", cfg)
-					db.ExecContext(ctx, "select 1")
+					_, err := db.ExecContext(ctx, "select 1")
+					ended(db, ctx, err)
 				}
 				cancel()
 			}
 		})
 	}
 	group.Go(func() {
-		for i := range loops / 5 {
+		for range max(1, loops/5) {
 			rs := "default_1"
-			_ = cluster.SwitchLeader(rs, cluster.Replicas(rs)[0].Name()).Wait(t.Context())
-			cluster.Node("i4").DropConnections()
-			if i == 2 {
-				dbs[2].Close()
+			if err := cluster.SwitchLeader(rs, cluster.Replicas(rs)[0].Name()).Wait(t.Context()); err != nil {
+				t.Error(err)
 			}
+			cluster.Node("i4").DropConnections()
+		}
+		closing.Store(true)
+		if err := dbs[2].Close(); err != nil {
+			t.Error(err)
 		}
 	})
 	group.Wait()
+	if ran.Load() == 0 || cancelled.Load() == 0 {
+		t.Errorf("%d operations succeeded and %d were cancelled: the test looks at the wrong thing", ran.Load(), cancelled.Load())
+	}
 	for _, db := range dbs {
 		if err := db.Close(); err != nil {
 			t.Error(err)

@@ -3,6 +3,7 @@ package bunpico
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -119,15 +120,35 @@ func TestPlacementsThatContradict(t *testing.T) {
 }
 
 func TestTransactions(t *testing.T) {
-	_, db := start(t, "&transactions=autocommit")
+	c, db := start(t, "&transactions=autocommit")
 	if err := CreateTable(t.Context(), db, (*city)(nil), Placement{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	err := db.RunInTx(t.Context(), nil, func(ctx context.Context, tx bun.Tx) error {
-		_, err := tx.NewInsert().Model(&city{ID: 1, Name: "x"}).Exec(ctx)
-		return err
-	})
-	if err != nil {
+	insert := func(id int64, then error) error {
+		return db.RunInTx(t.Context(), nil, func(ctx context.Context, tx bun.Tx) error {
+			if _, err := tx.NewInsert().Model(&city{ID: id, Name: fmt.Sprint("x", id)}).Exec(ctx); err != nil {
+				return err
+			}
+			return then
+		})
+	}
+	if err := insert(1, nil); err != nil {
 		t.Error(err)
+	}
+	// Nothing is undone: the row stays, and bun gives the program's own error.
+	mine := errors.New("mine")
+	if err := insert(2, mine); !errors.Is(err, mine) {
+		t.Errorf("%v", err)
+	}
+	for id, name := range map[int]string{1: "x1", 2: "x2"} {
+		var got city
+		if err := db.NewSelect().Model(&got).Where("id = ?", id).Scan(t.Context()); err != nil || got.Name != name {
+			t.Errorf("row %d: %+v, %v", id, got, err)
+		}
+	}
+	for _, text := range []string{"begin", "commit", "rollback"} {
+		if n := len(c.Statements(picotest.SQL(text))); n != 0 {
+			t.Errorf("%s was sent %d times: the server ignores it", text, n)
+		}
 	}
 }

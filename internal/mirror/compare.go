@@ -122,6 +122,7 @@ func (c *Comparison) settle(side **outcome, o outcome) {
 
 // report counts a difference by its statement and logs the first, the second, the fourth, the eighth…
 func (c *Comparison) report(user, mirror outcome) {
+	defer c.m.count.different.Add(1) // last: whoever sees it finds the statement in the log and in the list
 	info := sqltext.Analyze(c.sql)
 	fingerprint := info.Fingerprint()
 	n := c.m.count.differs(fingerprint)

@@ -23,6 +23,7 @@ type fakeMirror struct {
 	dial    func(ctx context.Context, address string) error          // nil: succeeds
 	execute func(ctx context.Context, c *fakeConn, sql string) error // nil: succeeds; called without mu
 	uuids   []string                                                 // of its instances; nil: not Picodata
+	asked   chan struct{}                                            // if not nil: who it is isn't said before this is closed
 }
 
 // fakeConn is a connection to it.
@@ -103,6 +104,9 @@ func (c *fakeConn) Exec(ctx context.Context, sql string, _ []driver.NamedValue) 
 func (c *fakeConn) Query(ctx context.Context, sql string, _ []driver.NamedValue) (driver.Rows, error) {
 	switch sql {
 	case whoAreYou[0], whoAreYou[1]:
+		if c.f.asked != nil {
+			<-c.f.asked
+		}
 		if c.f.uuids == nil {
 			return nil, &wire.Error{Stage: wire.StageQuery, Sent: true, Cause: &pq.Error{Code: "XX000", Message: "no such function"}}
 		}

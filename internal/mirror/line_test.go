@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -50,9 +51,31 @@ func TestLineExecutesInOrder(t *testing.T) {
 
 // A line that was never used costs nothing and leaves nothing.
 func TestUnusedLine(t *testing.T) {
-	m := newMirror(&fakeMirror{}, nil)
-	m.Line("").Close()
-	m.Close()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeMirror{}
+		m := newMirror(f, nil)
+		before := runtime.NumGoroutine()
+		l := m.Line("")
+		synctest.Wait()
+		if n := runtime.NumGoroutine(); n != before || len(m.lines) != 0 {
+			t.Errorf("%d goroutines of %d, %d lines at work", n, before, len(m.lines))
+		}
+		l.Close()
+		l.Close()
+		l.Offer("late", nil, false)
+		synctest.Wait()
+		if dials, ran, open := f.log(); len(dials) != 0 || len(ran) != 0 || open != 0 {
+			t.Errorf("dialled %v, ran %v, %d open", dials, ran, open)
+		}
+		s := m.Stats()
+		accounted(t, s)
+		wantEqual(t, "dropped", s.Dropped, map[string]uint64{"closed": 1})
+		began := time.Now()
+		m.Close()
+		if d := time.Since(began); d != 0 {
+			t.Errorf("Close waited %v for nobody", d)
+		}
+	})
 }
 
 // Both bounds hold exactly, and what is executed counts as memory.
@@ -252,6 +275,34 @@ func TestRefusedLogin(t *testing.T) {
 		accounted(t, m.Stats())
 		m.Close()
 	})
+}
+
+// Until the first connection knows that it leads to another cluster nobody else dials; then all may.
+func TestNobodyDialsBeforeTheClusterIsKnown(t *testing.T) {
+	for _, uuids := range [][]string{{"ours"}, {"theirs"}} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fakeMirror{uuids: uuids, asked: make(chan struct{})}
+			m := newMirror(f, nil)
+			a := m.Line("")
+			a.Offer("x", nil, false)
+			synctest.Wait() // a is let in, and asks where it is
+			others := []*Line{m.Line(""), m.Line("")}
+			for _, l := range others {
+				l.Offer("x", nil, false)
+			}
+			synctest.Wait()
+			if dials, _, _ := f.log(); len(dials) != 1 {
+				t.Errorf("%v: %d dials before the first one knows where it is", uuids, len(dials))
+			}
+			close(f.asked)
+			synctest.Wait()
+			want := map[string]int{"ours": 1, "theirs": 3}[uuids[0]]
+			if dials, _, _ := f.log(); len(dials) != want {
+				t.Errorf("%v: %d dials, want %d", uuids, len(dials), want)
+			}
+			m.Close()
+		})
+	}
 }
 
 // The cluster's own instance is refused, be it the one at the other end or one that this knows.

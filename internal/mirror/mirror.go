@@ -60,13 +60,13 @@ type Mirror struct {
 	closed  bool
 	work    sync.WaitGroup
 
-	proven  atomic.Bool   // the user was let in since the last refusal
+	proven  atomic.Bool   // the user was let in since the last refusal, to another cluster
 	alone   chan struct{} // the right to dial while unproven
 	several chan struct{} // and after
 }
 
-// How many dials may be under way at a time. Four refused logins in a row lock a user, so it is one until
-// one has been let in.
+// How many dials may be under way at a time. Four refused logins in a row lock a user, and a mirror that is the
+// cluster itself wants no connection at all, so it is one until one has been let in and knows where it is.
 const maxDials = 4
 
 // closeWait is how long Close waits for the workers. They end at once unless a dial function of the user's

@@ -90,9 +90,8 @@ func (c *counters) failed(code string) {
 	c.errors[code]++
 }
 
-// differs counts a difference and gives its fingerprint's number so far.
+// differs counts a difference by its fingerprint and gives that one's number so far.
 func (c *counters) differs(fingerprint string) uint64 {
-	c.different.Add(1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.differences == nil {

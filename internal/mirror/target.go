@@ -71,9 +71,10 @@ func (m *Mirror) dial(ctx context.Context, t *target) (Conn, Reason) {
 	m.count.dials.Add(1)
 	conn, err := m.cfg.Dial(ctx, t.address)
 	if err == nil {
-		m.proven.Store(true)
 		if err = m.identify(ctx, conn); err != nil {
 			_ = conn.Close() // never used
+		} else {
+			m.proven.Store(true) // not before: until it is known whose cluster this is, nobody else dials
 		}
 	}
 	switch {
