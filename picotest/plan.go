@@ -12,6 +12,8 @@ type plan struct {
 	view   engine.View
 	served []*Node
 	hops   int
+	// catalog tells that the raft leader runs it: a change of the schema or of a global table.
+	catalog bool
 	// wait is not nil when an instance that is needed doesn't answer. It is closed when that changes; never, if the statement
 	// will not wake.
 	wait      <-chan struct{}
@@ -67,7 +69,7 @@ func (c *Cluster) planCatalog(node *Node, p *plan, everywhere bool) *plan {
 			}
 		}
 	}
-	p.served = []*Node{l}
+	p.served, p.catalog = []*Node{l}, true
 	if l != node {
 		p.hops = 1
 	}

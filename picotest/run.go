@@ -2,6 +2,7 @@ package picotest
 
 import (
 	"context"
+	"strings"
 
 	"github.com/picodata/go-picodata/picotest/internal/engine"
 )
@@ -136,6 +137,12 @@ func (s *session) attempt(stmt engine.StmtAPI, args []engine.Value, st *Statemen
 		}
 	}
 	result, bad := stmt.Run(context.Background(), args, p.view)
+	if bad != nil && p.catalog && p.hops > 0 {
+		// The raft leader's storage refused: the instance in between says that it only passes it on.
+		if text, ok := strings.CutPrefix(bad.Message, "box error: "); ok {
+			bad = &engine.Error{Code: bad.Code, Message: "server responded with error: " + text}
+		}
+	}
 	return p, result, bad
 }
 

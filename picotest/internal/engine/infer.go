@@ -144,6 +144,9 @@ func textIfUnknown(t sqlType) sqlType {
 }
 
 func (a *analyzer) resolve(x *grammar.ColumnRef, sc *scope) (boundColumn, *Error) {
+	if _, let := a.lets[x.Column.Name]; !let && (sc == nil || len(sc.sources) == 0) {
+		return boundColumn{}, refuse("invalid expression: Reference %s met under Values that is unsupported. For string literals use single quotes.", x.Column.Text(a.sql))
+	}
 	b, err := sc.resolve(x)
 	if err != nil {
 		if _, ok := a.lets[x.Column.Name]; ok && x.Table == nil {

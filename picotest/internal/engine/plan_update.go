@@ -60,6 +60,14 @@ func (s *Stmt) buildUpdate(n *grammar.Update) *Error {
 		if err != nil {
 			return err
 		}
+		// The server looks the rows to be changed up by the bare names of the primary key's columns.
+		for _, k := range t.pk {
+			for _, c := range inner.columns {
+				if c.name == t.columns[k].name {
+					return refuse("duplicated value: column name %s is ambiguous", c.name)
+				}
+			}
+		}
 		sc.sources = append(sc.sources, inner)
 		p.inner = inner
 		from += " JOIN " + text

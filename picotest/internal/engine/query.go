@@ -136,14 +136,12 @@ func (a *analyzer) valuesTypes(rows []*grammar.Row, sc *scope, want []sqlType) (
 // chain analyses SELECTs joined by set operators.
 func (a *analyzer) chain(out *query, sc *scope, want []sqlType) *Error {
 	var b strings.Builder
-	var last *scope
 	for i, term := range out.node.Terms {
 		inner := &scope{parent: sc}
 		code, cols, c, err := a.selectCore(term.Core, inner, want)
 		if err != nil {
 			return err
 		}
-		last = inner
 		out.cores = append(out.cores, c)
 		if i == 0 {
 			out.columns = cols
@@ -167,24 +165,29 @@ func (a *analyzer) chain(out *query, sc *scope, want []sqlType) *Error {
 		b.WriteString(code)
 	}
 	out.code = b.String()
-	if len(out.node.Terms) == 1 {
-		return a.tail(out, last)
-	}
 	return a.tail(out, sc)
 }
 
-// tail adds ORDER BY and LIMIT.
+// tail adds ORDER BY and LIMIT. Both work on what the SELECTs put out: ORDER BY knows nothing of their sources.
 func (a *analyzer) tail(out *query, sc *scope) *Error {
 	if len(out.node.OrderBy) > 0 {
+		src := &source{sqlName: a.unique(), inner: out}
+		names := make([]string, len(out.columns))
+		for i, c := range out.columns {
+			c.output = true
+			src.columns = append(src.columns, c)
+			names[i] = quote(src.sqlName) + "." + quote(c.ref())
+		}
+		outer := &scope{parent: sc, sources: []*source{src}}
 		parts := make([]string, len(out.node.OrderBy))
 		for i, o := range out.node.OrderBy {
-			text, err := a.orderKey(o.Expr, out, sc)
+			text, err := a.orderKey(o, src, outer)
 			if err != nil {
 				return err
 			}
 			parts[i] = text + orderSuffix(o)
 		}
-		out.code += " ORDER BY " + strings.Join(parts, ", ")
+		out.code = "SELECT " + strings.Join(names, ", ") + " FROM (" + out.code + ") AS " + quote(src.sqlName) + " ORDER BY " + strings.Join(parts, ", ")
 	}
 	if l := out.node.Limit; l != nil && !l.All {
 		if l.Overflow {
@@ -195,35 +198,59 @@ func (a *analyzer) tail(out *query, sc *scope) *Error {
 	return nil
 }
 
-// orderKey is one ORDER BY element: a position, an output column or an expression over the sources.
-func (a *analyzer) orderKey(x grammar.Expr, out *query, sc *scope) (string, *Error) {
-	switch k := unparen(x).(type) {
+// orderKey is one ORDER BY element: a position, or an expression over the output's columns.
+func (a *analyzer) orderKey(o grammar.OrderItem, src *source, sc *scope) (string, *Error) {
+	array := func(c sourceColumn) *Error {
+		if c.typ.array || c.typ.base == tArrayAny {
+			return refuse("invalid expression: Array is not supported as a sort type for ORDER BY")
+		}
+		return nil
+	}
+	switch k := unparen(o.Expr).(type) {
 	case *grammar.Literal:
 		if k.Kind == grammar.IntegerLiteral {
 			n, ok := smallInt(k.Value)
-			if !ok || n < 1 || n > len(out.columns) {
-				return "", refuse("invalid expression: Ordering index (%s) is bigger than child projection output length (%d).", k.Value, len(out.columns))
+			switch {
+			case ok && n == 0:
+				return "", refuse("invalid expression: ORDER BY position 0 is not in select list")
+			case !ok || n < 1 || n > len(src.columns):
+				return "", refuse("invalid expression: Ordering index (%s) is bigger than child projection output length (%d).", k.Value, len(src.columns))
+			case o.Nulls != grammar.NullsDefault:
+				return "", refuse("invalid expression: Nulls order is not supported for index expressions under ORDER BY")
 			}
-			return fmt.Sprint(n), nil
+			return fmt.Sprint(n), array(src.columns[n-1])
 		}
 	case *grammar.Param:
-		return "", refuse("invalid query: Using parameter as a standalone ORDER BY expression doesn't influence sorting.")
-	case *grammar.ColumnRef:
-		if k.Table == nil {
-			for i, c := range out.columns {
-				if c.name == k.Column.Name {
-					return fmt.Sprint(i + 1), nil
-				}
-			}
+		return "", refuse("invalid expression: Using parameter as a standalone ORDER BY expression doesn't influence sorting.")
+	}
+	if _, err := a.typed(o.Expr, typeUnknown, sc); err != nil {
+		return "", err
+	}
+	if ref, ok := unparen(o.Expr).(*grammar.ColumnRef); ok && a.columns[ref].source != nil {
+		if err := array(src.columns[a.columns[ref].index]); err != nil {
+			return "", err
 		}
 	}
-	if _, err := a.typed(x, typeUnknown, sc); err != nil {
+	if !refers(o.Expr) {
+		return "", refuse("invalid expression: ORDER BY element that is not position and doesn't contain reference doesn't influence ordering.")
+	}
+	if err := a.checkLiterals(o.Expr); err != nil {
 		return "", err
 	}
-	if err := a.checkLiterals(x); err != nil {
-		return "", err
-	}
-	return compared(a.emit(x, sc), a.effective(x)), nil
+	return compared(a.emit(o.Expr, sc), a.effective(o.Expr)), nil
+}
+
+// refers tells whether a column or a subquery is a part of an expression.
+func refers(x grammar.Expr) bool {
+	found := false
+	grammar.Walk(x, func(n grammar.Node) bool {
+		switch n.(type) {
+		case *grammar.ColumnRef, *grammar.SubQuery, *grammar.Exists:
+			found = true
+		}
+		return !found
+	})
+	return found
 }
 
 // source analyses an item of FROM.

@@ -12,6 +12,16 @@ type sourceColumn struct {
 	typ    sqlType
 	hidden bool
 	sql    string // its name in the SQLite text where that differs: SQLite folds case, and two columns may have one name
+	of     string // of an output column: the source that it was taken from as it is
+	output bool
+}
+
+// scan is the name that qualifies the column.
+func (c sourceColumn) scan(src *source) string {
+	if c.output {
+		return c.of
+	}
+	return src.name
 }
 
 // ref gives the column's name in the SQLite text.
@@ -63,7 +73,6 @@ type cte struct {
 type boundColumn struct {
 	source *source
 	index  int
-	depth  int // scopes between the reference and the source: 0 is its own
 }
 
 func (s *scope) cte(name string) *cte {
@@ -75,61 +84,31 @@ func (s *scope) cte(name string) *cte {
 	return nil
 }
 
-// resolve finds a column.
+// resolve finds a column among the sources of the SELECT that the reference stands in; the SELECTs around it can't be seen.
 func (s *scope) resolve(ref *grammar.ColumnRef) (boundColumn, *Error) {
-	if s == nil || len(s.sources) == 0 && (s.parent == nil || !s.hasSources()) {
-		return boundColumn{}, refuse("invalid expression: Reference %s met under Values that is unsupported. For string literals use single quotes.", ref.Column.Name)
-	}
-	depth := 0
-	for sc := s; sc != nil; sc = sc.parent {
-		var found []boundColumn
-		for _, src := range sc.sources {
-			if ref.Table != nil && src.name != ref.Table.Name {
-				continue
-			}
-			for i, c := range src.columns {
-				if c.name == ref.Column.Name {
-					found = append(found, boundColumn{src, i, depth})
-					break
-				}
-			}
-		}
-		if len(found) > 1 {
-			// bucket_id is in every sharded table; the first one is meant.
-			if found[0].source.columns[found[0].index].hidden {
-				return found[0], nil
-			}
-			return boundColumn{}, refuse("column name %q is ambiguous", ref.Column.Name)
-		}
-		if len(found) == 1 {
-			return found[0], nil
-		}
-		depth++
-	}
-	if ref.Table != nil && !s.hasTable(ref.Table.Name) {
-		return boundColumn{}, refuse("table with name %q not found", ref.Table.Name)
-	}
-	return boundColumn{}, refuse("column with name %q not found", ref.Column.Name)
-}
-
-func (s *scope) hasSources() bool {
-	for ; s != nil; s = s.parent {
-		if len(s.sources) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *scope) hasTable(name string) bool {
-	for ; s != nil; s = s.parent {
-		for _, src := range s.sources {
-			if src.name == name {
-				return true
+	var found []boundColumn
+	for _, src := range s.sources {
+		for i, c := range src.columns {
+			if c.name == ref.Column.Name && (ref.Table == nil || c.scan(src) == ref.Table.Name) {
+				found = append(found, boundColumn{src, i})
 			}
 		}
 	}
-	return false
+	switch {
+	case len(found) == 1:
+	case len(found) > 1 && found[0].source.columns[found[0].index].hidden:
+		// bucket_id is in every sharded table; the first one is meant.
+	case len(found) > 1:
+		return boundColumn{}, refuse("duplicated value: column name %s is ambiguous", ref.Column.Name)
+	case ref.Table != nil:
+		return boundColumn{}, refuse("column with name %q and scan Some(%q) not found", ref.Column.Name, ref.Table.Name)
+	default:
+		return boundColumn{}, refuse("column with name %q not found", ref.Column.Name)
+	}
+	if c := found[0].source.columns[found[0].index]; c.typ == typeUnknown {
+		return boundColumn{}, refuse("reference has unknown type")
+	}
+	return found[0], nil
 }
 
 // shardedSource gives the source whose rows tell where the query runs, nil when it runs where it arrived.

@@ -103,8 +103,9 @@ func (a *analyzer) namedWindows(n *grammar.SelectCore, sc *scope) (string, *Erro
 	return " WINDOW " + strings.Join(parts, ", "), nil
 }
 
-// items analyses the projection. Columns without a name are called col_N after their place.
+// items analyses the projection. Columns without a name are called col_N; those with one aren't counted.
 func (a *analyzer) items(n *grammar.SelectCore, sc *scope, want []sqlType) (string, []sourceColumn, *Error) {
+	unnamed := 0
 	var parts []string
 	var cols []sourceColumn
 	for _, it := range n.Items {
@@ -128,15 +129,18 @@ func (a *analyzer) items(n *grammar.SelectCore, sc *scope, want []sqlType) (stri
 		if err := a.checkLiterals(it.Expr); err != nil {
 			return "", nil, err
 		}
-		col := sourceColumn{name: fmt.Sprintf("col_%d", len(cols)+1), typ: t}
+		col := sourceColumn{typ: t}
 		switch ref, isRef := unparen(it.Expr).(*grammar.ColumnRef); {
 		case it.Alias != nil:
 			col.name = it.Alias.Name
 		case isRef:
 			col.name = ref.Column.Name
 			if b := a.columns[ref]; b.source != nil {
-				col.typ = b.source.columns[b.index].typ
+				col.of = b.source.columns[b.index].scan(b.source)
 			}
+		default:
+			unnamed++
+			col.name = fmt.Sprintf("col_%d", unnamed)
 		}
 		col = a.distinctName(col, cols)
 		cols = append(cols, col)
@@ -167,7 +171,7 @@ func (a *analyzer) star(it grammar.SelectItem, sc *scope, parts *[]string, cols 
 			if c.hidden {
 				continue
 			}
-			col := a.distinctName(sourceColumn{name: c.name, typ: c.typ}, *cols)
+			col := a.distinctName(sourceColumn{name: c.name, typ: c.typ, of: c.scan(src)}, *cols)
 			*cols = append(*cols, col)
 			*parts = append(*parts, quote(src.sqlName)+"."+quote(c.ref())+" AS "+quote(col.ref()))
 		}
@@ -280,7 +284,7 @@ func (a *analyzer) grouped(x grammar.Expr, keys map[string]bool, sc *scope) *Err
 			return false
 		case *grammar.ColumnRef:
 			b, ok := a.columns[n]
-			if !ok || b.source == nil || b.depth > 0 || keys[a.emitKind(n, sc)] {
+			if !ok || b.source == nil || keys[a.emitKind(n, sc)] {
 				return false
 			}
 			bad = refuse("invalid query: column %q is not found in grouping expressions!", n.Column.Name)
