@@ -171,7 +171,7 @@ func TestExplainOfManyForms(t *testing.T) {
 			"values (1, 'a'), (2, 'b')",
 			"insert into g select id, s from t",
 			"insert into k (b, a) values (1, 'x') on conflict do replace",
-			"update t set n = u.id from u where t.id = u.id",
+			"update t set n = v.uid from (select id as uid from u) as v where t.id = v.uid",
 			"update g set s = 'x' where id = 1",
 			"delete from k",
 			"select * from k where (a, b) = ('x', 1)",
