@@ -61,8 +61,8 @@ var (
 	_ io.Closer        = (*Connector)(nil)
 )
 
-// NewConnector makes a connector of a Config and further options. The Config is copied; a fault in it
-// is a *ConfigError. It does no I/O and starts no goroutine: the first statement does.
+// NewConnector makes a connector of a Config and further options. The Config is copied and checked whole, wherever its
+// values come from: each fault is a *ConfigError, joined if there are several. It does no I/O and starts no goroutine: the first statement does.
 func NewConnector(cfg *Config, opts ...Option) (*Connector, error) {
 	if cfg == nil {
 		cfg = options.New()
@@ -71,11 +71,8 @@ func NewConnector(cfg *Config, opts ...Option) (*Connector, error) {
 	if err := own.Apply(opts...); err != nil {
 		return nil, err
 	}
-	if err := own.Normalize(); err != nil {
+	if err := own.Validate(); err != nil {
 		return nil, err
-	}
-	if len(own.Hosts) == 0 {
-		return nil, &options.ConfigError{Key: "host", Msg: "no host is given: name at least one node of the cluster in the DSN, or set PGHOST"}
 	}
 	c := &Connector{
 		cfg:      own,

@@ -64,15 +64,18 @@ func shorten(text string) string {
 // that there is a host and a user. It reports every fault, each as a *ConfigError, joined if there are
 // several.
 func (c *Config) Validate() error {
+	if c.ConnectTimeout == 0 && c.TopologyUpdateInterval == 0 && c.EjectionDuration == 0 {
+		return &ConfigError{Key: "Config", Msg: "it has no defaults: start from NewConfig or ParseDSN, not from the zero value"}
+	}
 	if err := c.Normalize(); err != nil {
 		return err
 	}
 	faults := c.faults()
 	if len(c.Hosts) == 0 {
-		faults = append(faults, &ConfigError{Key: "host", Msg: "no host is given: name at least one node of the cluster"})
+		faults = append(faults, &ConfigError{Key: "host", Msg: "no host is given: name at least one node of the cluster in the DSN, or set PGHOST"})
 	}
 	if c.User == "" {
-		faults = append(faults, &ConfigError{Key: "user", Msg: "no user is given, and the server closes a connection without one"})
+		faults = append(faults, &ConfigError{Key: "user", Msg: "no user is given, and the server closes a connection without one: name one in the DSN (picodata://user@host/ or user=…), with WithUser, or in PGUSER"})
 	}
 	return joined(faults)
 }
