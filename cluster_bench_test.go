@@ -30,7 +30,7 @@ func thousand(version uint64) metadata.Topology {
 }
 
 func thousandConnector(tb testing.TB) *Connector {
-	cfg, err := ParseDSN("picodata://h?node_weights=tier:cold=0,i3_1=5")
+	cfg, err := ParseDSN("picodata://u@h?node_weights=tier:cold=0,i3_1=5")
 	if err != nil {
 		tb.Fatal(err)
 	}

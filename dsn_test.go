@@ -45,6 +45,7 @@ func TestRedactDSNHidesThePassword(t *testing.T) {
 
 // A variable that isn't set makes an empty DSN: sql.Open says so, instead of a wait for nodes that nobody named.
 func TestOpenNeedsAHost(t *testing.T) {
+	t.Setenv("PGUSER", "")
 	t.Setenv("PGHOST", "")
 	for _, dsn := range []string{"", "picodata:///db", "user=app password=x"} {
 		_, err := sql.Open("picodata", dsn)
@@ -54,13 +55,14 @@ func TestOpenNeedsAHost(t *testing.T) {
 		}
 	}
 	t.Setenv("PGHOST", "h")
+	t.Setenv("PGUSER", "app")
 	db, err := sql.Open("picodata", "")
 	if err != nil {
 		t.Fatalf("with PGHOST: %v", err)
 	}
 	_ = db.Close()
 	t.Setenv("PGHOST", "")
-	c, err := picodata.NewConnector(nil, options.WithHosts(options.Host{Name: "h", Port: 4327}))
+	c, err := picodata.NewConnector(nil, options.WithHosts(options.Host{Name: "h", Port: 4327}), options.WithUser("app"))
 	if err != nil {
 		t.Fatalf("with WithHosts: %v", err)
 	}
