@@ -2,12 +2,17 @@ package picodata
 
 import (
 	"context"
+	"crypto/sha256"
+	"database/sql/driver"
 	"errors"
+	"io"
 	"net/netip"
 	"os"
-	"time"
+	"sync"
+	"sync/atomic"
 
 	"github.com/picodata/go-picodata/internal/pool"
+	"github.com/picodata/go-picodata/internal/schema"
 	"github.com/picodata/go-picodata/internal/servererr"
 	"github.com/picodata/go-picodata/internal/watch"
 	"github.com/picodata/go-picodata/internal/wire"
@@ -15,83 +20,137 @@ import (
 	"github.com/picodata/go-picodata/options"
 )
 
-// build wires the parts together. Nothing runs yet.
-func (c *Connector) build() {
-	c.routing.init(c)
-	c.notices.handler = c.cfg.NoticeHandler
-	password := passwordOf(c.cfg)
-	c.wire = &wire.Config{
-		Options:        c.cfg,
-		StartupOptions: c.cfg.StartupOptions(c.routing.wantNotice(), c.cfg.StatementCacheSize > 0 && !c.plain()),
-		Password:       password,
-		OnNotice:       c.notice,
-		Allowed:        c.allowed(),
-	}
-	c.control = &wire.Config{Options: c.controlOptions(), Password: password, Allowed: c.allowed()}
-	c.gate = pool.New(pool.Config{
-		Dial:       c.tracedDial,
-		Classify:   classifyDial,
-		Credential: credentialOf(password),
-		Fresh:      c.fresh,
-		Options:    c.cfg,
-		Clock:      c.cfg.Clock,
-		OnEvent:    c.poolEvent,
-	})
-	c.watcher = watch.New(watch.Config{
-		Config:     c.cfg,
-		Dial:       c.dialControl,
-		Fatal:      fatalDial,
-		OnTopology: c.apply,
-		OnBuckets:  c.routing.bucketsChanged,
-		OnTables:   c.routing.tablesChanged,
-		Logger:     c.cfg.Logger,
-		Clock:      c.cfg.Clock,
-	})
+// cluster is what the connector knows of the servers: it starts the watcher with the first statement, and has
+// connections made.
+type cluster struct {
+	cfg     *options.Config
+	clock   options.Clock
+	watcher *watch.Watcher
+	users   *wire.Config // how users' connections are made
+	control *wire.Config // how the topology's are
+	// onTopology hears of a new snapshot, on the watcher's goroutine; old is nil at first.
+	onTopology func(old, topo *metadata.Topology)
+
+	ready      chan struct{} // closed once the pool knows nodes
+	readyOnce  sync.Once
+	applied    atomic.Uint64 // version of the snapshot that the pool has
+	staticOnce sync.Once
+	fixed      atomic.Pointer[metadata.Topology] // the snapshot of a plain PostgreSQL, which never changes
+	done       context.Context                   // ends with the connector
 }
 
-// allowed is what allowed_networks says of an address behind a name; nil without it. The user's own DSN
+// allowedBy is what allowed_networks says of an address behind a name; nil without it. The user's own DSN
 // isn't judged.
-func (c *Connector) allowed() func(address string, ip netip.Addr) bool {
-	networks := c.cfg.AllowedNetworks
-	if len(networks) == 0 {
+func allowedBy(o *options.Config) func(address string, ip netip.Addr) bool {
+	if len(o.AllowedNetworks) == 0 {
 		return nil
 	}
-	own := make(map[string]bool, len(c.cfg.Hosts))
-	for _, h := range c.cfg.Hosts {
+	own := make(map[string]bool, len(o.Hosts))
+	for _, h := range o.Hosts {
 		own[h.Address()] = true
 	}
 	return func(address string, ip netip.Addr) bool {
-		return own[address] || metadata.NetworkAllowed(networks, ip)
+		return own[address] || metadata.NetworkAllowed(o.AllowedNetworks, ip)
 	}
 }
 
-// plain reports whether nothing of Picodata's own may go over the wire, so that the driver runs
+// postgresOnly reports whether nothing of Picodata's own may go over the wire, so that the driver runs
 // on plain PostgreSQL, which has no system tables and refuses startup options that it doesn't know.
-func (c *Connector) plain() bool { return plain(c.cfg) }
-
-func plain(o *options.Config) bool {
+func postgresOnly(o *options.Config) bool {
 	return o.Mode == options.Bootstrap && !o.Topology && o.Routing == options.RoutingOff &&
 		o.InstanceRole == options.RoleAny && len(o.AllowedTiers) == 0 && len(o.ForbiddenTiers) == 0 &&
 		o.NoShard.Behavior == options.NoShardBalance
 }
 
-// startPlain makes the nodes of the DSN the node set, for good, without asking anybody.
-func (c *Connector) startPlain() {
-	c.plainOnce.Do(func() {
-		t := metadata.Topology{Version: 1, ReadAt: c.clock.Now(), Static: true}
-		for _, h := range c.cfg.Hosts {
+// startStatic makes the nodes of the DSN the node set, for good, without asking anybody.
+func (k *cluster) startStatic() {
+	k.staticOnce.Do(func() {
+		t := metadata.Topology{Version: 1, ReadAt: k.clock.Now(), Static: true}
+		for _, h := range k.cfg.Hosts {
 			t.Seeds = append(t.Seeds, metadata.Seed{Address: h.Address()})
 		}
 		topo := metadata.Build(t)
-		c.fixed.Store(topo)
-		c.apply(nil, topo)
+		k.fixed.Store(topo)
+		k.apply(nil, topo)
 	})
+}
+
+// Start makes sure that the node set is known. The first caller starts the watcher; all wait for it.
+func (k *cluster) Start(ctx context.Context) error {
+	select {
+	case <-k.ready:
+		return nil
+	default:
+		return k.startSlowly(ctx)
+	}
+}
+
+func (k *cluster) startSlowly(ctx context.Context) error {
+	if postgresOnly(k.cfg) {
+		k.startStatic()
+		return nil
+	}
+	if d := k.cfg.AcquireTimeout; d > 0 {
+		// context.WithTimeoutCause, on the connector's clock.
+		var cancel context.CancelCauseFunc
+		ctx, cancel = context.WithCancelCause(ctx)
+		t := k.clock.AfterFunc(d, func() { cancel(errStartTimeout) })
+		defer func() {
+			t.Stop()
+			cancel(context.Canceled)
+		}()
+	}
+	if err := k.watcher.Start(ctx); err != nil {
+		return startError(ctx, err)
+	}
+	select {
+	case <-k.ready:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-k.done.Done():
+		return ErrClosed
+	}
+}
+
+// errStartTimeout is the cause when acquire_timeout ended the wait for the first snapshot.
+var errStartTimeout = errors.New("acquire_timeout passed")
+
+func startError(ctx context.Context, err error) error {
+	if errors.Is(err, watch.ErrClosed) {
+		return ErrClosed
+	}
+	var w *wire.Error
+	if errors.As(err, &w) && w.LoginRefused() && ctx.Err() == nil {
+		return &AuthError{Node: w.Node, Address: w.Address, Err: w.Cause}
+	}
+	return err
+}
+
+// Topology is the snapshot in force; nil: none yet.
+func (k *cluster) Topology() *metadata.Topology {
+	if t := k.fixed.Load(); t != nil {
+		return t
+	}
+	return k.watcher.Topology()
+}
+
+// Buckets is the bucket map in force.
+func (k *cluster) Buckets() *metadata.BucketMap { return k.watcher.Buckets() }
+
+// Hint has the topology read again soon.
+func (k *cluster) Hint(why schema.Reason) { k.watcher.Hint(why) }
+
+// apply takes a new snapshot. It runs on the watcher's goroutine.
+func (k *cluster) apply(old, topo *metadata.Topology) {
+	k.onTopology(old, topo)
+	k.readyOnce.Do(func() { close(k.ready) })
 }
 
 // controlOptions are those of the topology's connection: its statements read system tables only, so
 // that the user's limits and preferences must not reach them.
-func (c *Connector) controlOptions() *options.Config {
-	o := c.cfg.Clone()
+func controlOptions(cfg *options.Config) *options.Config {
+	o := cfg.Clone()
 	o.ServerOptions, o.ReadPreference, o.Forward = nil, options.ReadPreferenceUnset, options.ForwardUnset
 	o.StatementCacheSize = 0
 	return o
@@ -116,122 +175,20 @@ func passwordOf(o *options.Config) func(context.Context) (string, error) {
 	}
 }
 
-// start makes sure that the node set is known. The first caller starts the cluster; all wait for it.
-func (c *Connector) start(ctx context.Context) error {
-	select {
-	case <-c.ready:
-		return nil
-	default:
-	}
-	return c.startSlowly(ctx)
-}
-
-func (c *Connector) startSlowly(ctx context.Context) error {
-	if c.plain() {
-		c.startPlain()
+// credentialOf tells the pool whether the next login would use another password than the last one, without
+// showing it: a refused one isn't tried again for a while, another one is tried at once. A password that never changes needs none (nil).
+func credentialOf(password func(context.Context) (string, error)) func(context.Context) string {
+	if password == nil {
 		return nil
 	}
-	if d := c.cfg.AcquireTimeout; d > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = withTimeoutCause(ctx, c.clock, d, errStartTimeout)
-		defer cancel()
-	}
-	if err := c.watcher.Start(ctx); err != nil {
-		return c.startError(ctx, err)
-	}
-	select {
-	case <-c.ready:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-c.done.Done():
-		return ErrClosed
-	}
-}
-
-// errStartTimeout is the cause when acquire_timeout ended the wait for the first snapshot.
-var errStartTimeout = errors.New("acquire_timeout passed")
-
-func (c *Connector) startError(ctx context.Context, err error) error {
-	if errors.Is(err, watch.ErrClosed) {
-		return ErrClosed
-	}
-	var w *wire.Error
-	if errors.As(err, &w) && w.LoginRefused() && ctx.Err() == nil {
-		return &AuthError{Node: w.Node, Address: w.Address, Err: w.Cause}
-	}
-	return err
-}
-
-// withTimeoutCause is context.WithTimeoutCause on the connector's clock.
-func withTimeoutCause(ctx context.Context, clock options.Clock, d time.Duration, cause error) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	t := clock.AfterFunc(d, func() { cancel(cause) })
-	return ctx, func() {
-		t.Stop()
-		cancel(context.Canceled)
-	}
-}
-
-// apply gives a new snapshot to the gate. It runs on the watcher's goroutine.
-func (c *Connector) apply(old, topo *metadata.Topology) {
-	c.roles.mu.Lock()
-	c.roles.forget(topo)
-	c.applyNodes(topo)
-	c.applied.Store(topo.Version)
-	c.roles.mu.Unlock()
-	c.routing.topologyChanged(old, topo)
-	c.clusterChanged(old, topo)
-	c.tracedTopology(old, topo)
-	c.readyOnce.Do(func() { close(c.ready) })
-	if f := c.onChange.Load(); f != nil {
-		(*f)(topo)
-	}
-}
-
-// applyNodes makes the node set of a snapshot the gate's. roles.mu is held.
-func (c *Connector) applyNodes(topo *metadata.Topology) {
-	views := metadata.Select(c.cfg, topo)
-	nodes := make([]pool.NodeSpec, 0, len(views))
-	for i := range views {
-		v := &views[i]
-		if v.Excluded.Unreachable() {
-			continue
+	return func(ctx context.Context) string {
+		p, err := password(ctx)
+		if err != nil {
+			return "" // the dial asks again, and fails with this error
 		}
-		nodes = append(nodes, c.nodeSpec(topo, v))
+		sum := sha256.Sum256([]byte(p))
+		return string(sum[:])
 	}
-	c.gate.Apply(nodes)
-}
-
-// nodeSpec describes one node of the set to the gate.
-func (c *Connector) nodeSpec(topo *metadata.Topology, v *metadata.NodeView) pool.NodeSpec {
-	n := pool.NodeSpec{ID: v.ID, Name: v.Name(), Address: v.Address, Eligible: v.Excluded == metadata.Included}
-	var few [4]string // on the stack: a snapshot may have a thousand nodes
-	addresses := append(append(few[:0], v.Address), v.Alternates...)
-	if in := v.Instance; in != nil {
-		n.Tier, n.Replicaset, n.ReplicasetName, n.Role, n.Zone = in.Tier, in.ReplicasetUUID, in.ReplicasetName, in.Role, in.FailureDomain
-		addresses = append(addresses, in.Advertised)
-		if c.roles.isDemoted(in.UUID) {
-			n.Role = metadata.RoleUnknown
-			n.Eligible = n.Eligible && c.cfg.InstanceRole == options.RoleAny
-		}
-	}
-	n.Weight, n.MaxConns, n.Priority = pool.Rules(c.cfg, n.Name, addresses, n.Tier)
-	return n
-}
-
-// fresh reports whether the gate has the newest snapshot, and it isn't known to be behind.
-func (c *Connector) fresh() bool {
-	t := c.Topology()
-	return t != nil && c.applied.Load() == t.Version && !c.unsettled(t)
-}
-
-func (c *Connector) dial(ctx context.Context, n pool.NodeSpec) (pool.Conn, error) {
-	w, err := wire.Dial(ctx, c.wire, wire.Target{Address: n.Address, NodeName: n.Name})
-	if err != nil {
-		return nil, err
-	}
-	return c.withMirror(w, n), nil
 }
 
 // classifyDial says what a failed dial means for its node.
@@ -261,10 +218,44 @@ func fatalDial(err error) bool {
 	return false
 }
 
-// notice takes what servers say beside their answers.
-func (c *Connector) notice(_ *wire.Conn, n options.Notice) {
-	if c.routing.learn(n.Message) {
-		return
+// controlConn is the topology's connection: outside the pool and its caps.
+type controlConn struct{ w *wire.Conn }
+
+func (k *cluster) dialControl(ctx context.Context, t watch.Target) (watch.Conn, error) {
+	w, err := wire.Dial(ctx, k.control, wire.Target{Address: t.Address})
+	if err != nil {
+		return nil, err
 	}
-	c.notices.put(n)
+	return controlConn{w}, nil
 }
+
+// Query runs one statement by the simple protocol and reads all of its answer.
+func (c controlConn) Query(ctx context.Context, sql string) (*watch.Result, error) {
+	rows, err := c.w.Query(ctx, sql, nil)
+	if err != nil {
+		return nil, err
+	}
+	res := &watch.Result{Columns: rows.Columns()}
+	values := make([]driver.Value, len(res.Columns))
+	for {
+		err := rows.Next(values)
+		if err == io.EOF {
+			return res, rows.Close()
+		}
+		if err != nil {
+			_ = rows.Close() // the first error tells more
+			return nil, err
+		}
+		row := make([]any, len(values))
+		for i, v := range values {
+			if b, ok := v.([]byte); ok {
+				v = string(b) // valid until the next row only
+			}
+			row[i] = v
+		}
+		res.Rows = append(res.Rows, row)
+	}
+}
+
+// Close closes the socket.
+func (c controlConn) Close() error { return c.w.Close() }

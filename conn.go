@@ -4,12 +4,39 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
-	"sync"
 
+	"github.com/picodata/go-picodata/internal/exec"
 	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/internal/wire"
 	"github.com/picodata/go-picodata/options"
 )
+
+// Node names an instance in errors and in the answers of Conn and Explain.
+type Node struct {
+	Name    string // instance name; empty while only the address is known
+	Address string // host:port
+}
+
+// String is name@address, or what there is of it.
+func (n Node) String() string {
+	switch {
+	case n.Name == "":
+		return n.Address
+	case n.Address == "":
+		return n.Name
+	}
+	return n.Name + "@" + n.Address
+}
+
+func nodeOf(n *pool.NodeInfo) Node {
+	if n == nil {
+		return Node{}
+	}
+	if n.Name == n.Address {
+		return Node{Address: n.Address} // a node of the DSN that nobody has identified
+	}
+	return Node{Name: n.Name, Address: n.Address}
+}
 
 // Conn is what (*sql.Conn).Raw hands to its function.
 //
@@ -29,17 +56,9 @@ type Conn interface {
 // connection, later ones use the same, and IsValid, which database/sql calls when a checkout
 // ends, gives it back.
 type session struct {
-	c    *Connector
-	owns bool // made by Driver.Open: the connector is the session's alone
-	tx   *tx
-
-	// mu guards what follows against goEager, which may come from another session. Nothing slow
-	// happens under it.
-	mu    sync.Mutex
-	lease pool.Lease
-	busy  int // operations and open rows on lease
-	// flight is what a server has been asked and hasn't answered yet, see stuck.
-	flight flight
+	c        *Connector
+	checkout *exec.Checkout
+	owns     bool // made by Driver.Open: the connector is the session's alone
 }
 
 var (
@@ -55,44 +74,43 @@ var (
 )
 
 // Node implements Conn.
-func (s *session) Node() Node {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.lease.Valid() {
-		return Node{}
-	}
-	return nodeOf(s.lease.Node())
-}
+func (s *session) Node() Node { return nodeOf(s.checkout.Node()) }
 
 // Connector implements Conn.
 func (s *session) Connector() *Connector { return s.c }
 
 // QueryContext runs a statement and gives its rows.
 func (s *session) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	r := &rows{run: run{s: s, op: opQuery, ctx: ctx, args: args, text: s.c.texts.get(query)}}
-	r.span, r.ctx = r.startSpan()
-	if err := r.start(); err != nil {
-		r.compare(err)
-		r.endSpan(r.span, 0, err)
-		return nil, err
+	rows, err := s.checkout.Query(ctx, query, args)
+	if err != nil {
+		return nil, err // not rows, which would be an interface that holds a nil
 	}
-	return r, nil
+	return rows, nil
 }
 
 // ExecContext runs a statement and gives the number of rows that it touched.
 func (s *session) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	r := run{s: s, op: opExec, ctx: ctx, args: args, text: s.c.texts.get(query)}
-	if err := r.perform(); err != nil {
+	n, err := s.checkout.Exec(ctx, query, args)
+	if err != nil {
 		return nil, err
 	}
-	return result{r.affected}, nil
+	return result{n}, nil
 }
 
+// ErrLastInsertID is what LastInsertId gives: Picodata has no sequences.
+var ErrLastInsertID = errors.New("picodata: LastInsertId isn't supported: Picodata has no sequences; make the key in the client (a UUID, for instance)")
+
+// result is what an Exec gives.
+type result struct{ affected int64 }
+
+// LastInsertId is refused.
+func (result) LastInsertId() (int64, error) { return 0, ErrLastInsertID }
+
+// RowsAffected is the number of rows that the statement touched.
+func (r result) RowsAffected() (int64, error) { return r.affected, nil }
+
 // Ping makes one flight to a node, chosen as for a statement without a shard.
-func (s *session) Ping(ctx context.Context) error {
-	r := run{s: s, op: opPing, ctx: ctx, text: s.c.texts.get("")}
-	return r.perform()
-}
+func (s *session) Ping(ctx context.Context) error { return s.checkout.Ping(ctx) }
 
 // Prepare is PrepareContext without a deadline.
 func (s *session) Prepare(query string) (driver.Stmt, error) {
@@ -102,10 +120,9 @@ func (s *session) Prepare(query string) (driver.Stmt, error) {
 // PrepareContext makes a statement. Under prepare=lazy nothing goes over the wire; under eager
 // a node parses it now.
 func (s *session) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	t := s.c.texts.get(query)
+	t := s.checkout.Text(query)
 	if s.c.cfg.Prepare == options.PrepareEager {
-		r := run{s: s, op: opPrepare, ctx: ctx, text: t}
-		if err := r.perform(); err != nil {
+		if err := s.checkout.Prepare(ctx, t); err != nil {
 			return nil, err
 		}
 	}
@@ -125,109 +142,22 @@ var errNamed = errors.New("picodata: named arguments (sql.Named) aren't supporte
 // IsValid is called by database/sql when a checkout is over: the lease ends. The session itself
 // is always good.
 func (s *session) IsValid() bool {
-	s.end()
+	s.checkout.End()
 	return true
 }
 
 // ResetSession is called before the next checkout. If the last one's lease is still there, nobody called
 // IsValid: some wrapper hides it.
 func (s *session) ResetSession(context.Context) error {
-	s.mu.Lock()
-	held := s.lease.Valid()
-	s.mu.Unlock()
-	if held {
-		s.c.goEager()
-		s.end()
-	}
+	s.checkout.Reset()
 	return nil
 }
 
 // Close ends the session. It does no I/O.
 func (s *session) Close() error {
-	s.end()
-	s.c.forget(s)
+	s.checkout.Forget()
 	if s.owns {
 		return s.c.Close()
 	}
 	return nil
-}
-
-// end gives the checkout's lease back.
-func (s *session) end() {
-	s.mu.Lock()
-	l := s.lease
-	s.lease = pool.Lease{}
-	s.busy = 0
-	s.mu.Unlock()
-	l.Release()
-}
-
-// releaseIfIdle gives the lease back unless an operation, open rows or a Tx need it.
-func (s *session) releaseIfIdle() {
-	s.mu.Lock()
-	var l pool.Lease
-	if s.busy == 0 && s.tx == nil {
-		l, s.lease = s.lease, pool.Lease{}
-	}
-	s.mu.Unlock()
-	l.Release()
-}
-
-// pinned returns the checkout's lease if there is one and it is free and usable. While rows are open on it,
-// an operation gets a connection of its own: Picodata keeps no session state that would tie them together.
-func (s *session) pinned() (l pool.Lease, ok, busy bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case !s.lease.Valid():
-		return pool.Lease{}, false, false
-	case s.busy > 0:
-		return pool.Lease{}, false, true
-	}
-	s.busy = 1
-	return s.lease, true, false
-}
-
-// pin makes a new lease the checkout's own.
-func (s *session) pin(l pool.Lease) {
-	s.mu.Lock()
-	s.lease, s.busy = l, 1
-	s.mu.Unlock()
-}
-
-// release ends an operation that went well, or whose connection is as good as before.
-func (s *session) release(l pool.Lease, extra bool) {
-	if extra {
-		l.Release()
-		return
-	}
-	s.mu.Lock()
-	s.busy = 0
-	if s.c.eager.Load() && s.tx == nil {
-		s.lease = pool.Lease{}
-		s.mu.Unlock()
-		l.Release()
-		return
-	}
-	s.mu.Unlock()
-}
-
-// drop takes a lease from the checkout, to be released or discarded by the caller.
-func (s *session) drop(extra bool) {
-	if extra {
-		return
-	}
-	s.mu.Lock()
-	s.lease, s.busy = pool.Lease{}, 0
-	s.mu.Unlock()
-}
-
-func nodeOf(n *pool.NodeInfo) Node {
-	if n == nil {
-		return Node{}
-	}
-	if n.Name == n.Address {
-		return Node{Address: n.Address} // a node of the DSN that nobody has identified
-	}
-	return Node{Name: n.Name, Address: n.Address}
 }

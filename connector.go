@@ -2,14 +2,15 @@ package picodata
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
-	"sync"
 	"sync/atomic"
-	"time"
 
-	"github.com/picodata/go-picodata/internal/mirror"
+	"github.com/picodata/go-picodata/internal/exec"
 	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/internal/watch"
 	"github.com/picodata/go-picodata/internal/wire"
@@ -23,37 +24,17 @@ type Connector struct {
 	driver *Driver
 	cfg    *options.Config
 	log    *slog.Logger
-	clock  options.Clock
 
-	gate    *pool.Gate
-	watcher *watch.Watcher
-	wire    *wire.Config // of users' connections
-	control *wire.Config // of the topology's
-	texts   *textCache
-	routing routing
-	mirror  *mirror.Mirror // nil: none
-	roles   roles
-	stuck   stuck
-	count   counters
-	trace   traces
-	notices notices
+	cluster  cluster
+	gate     *pool.Gate
+	exec     *exec.Executor
+	trace    traces
+	notices  notices
+	onChange atomic.Pointer[func(*metadata.Topology)]
 
-	ready     chan struct{} // closed once the gate knows nodes
-	readyOnce sync.Once
-	applied   atomic.Uint64 // version of the snapshot that the gate has
-	plainOnce sync.Once
-	fixed     atomic.Pointer[metadata.Topology] // the snapshot of plain, which never changes
-	onChange  atomic.Pointer[func(*metadata.Topology)]
-
-	// eager: some middleware hides driver.Validator, through which database/sql says that a checkout
-	// is over. Then a lease ends with its operation.
-	eager atomic.Bool
-
-	mu       sync.Mutex
-	sessions map[*session]struct{}
-	closed   atomic.Bool
-	done     context.Context // ends with Close
-	end      context.CancelFunc
+	closed atomic.Bool
+	done   context.Context // ends with Close
+	end    context.CancelFunc
 }
 
 var (
@@ -74,22 +55,12 @@ func NewConnector(cfg *Config, opts ...Option) (*Connector, error) {
 	if err := own.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Connector{
-		cfg:      own,
-		log:      own.Logger,
-		clock:    own.Clock,
-		ready:    make(chan struct{}),
-		sessions: make(map[*session]struct{}),
-		texts:    newTextCache(own.QueryMetadataCacheSize, own.StripComments),
-	}
+	c := &Connector{cfg: own, log: own.Logger}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
-	if c.clock == nil {
-		c.clock = options.SystemClock{}
-	}
 	var err error
-	if c.trace, err = newTraces(own.Tracers); err != nil {
+	if c.trace, err = newTraces(c, own.Tracers); err != nil {
 		return nil, err
 	}
 	c.driver = &Driver{of: c}
@@ -104,17 +75,124 @@ func NewConnector(cfg *Config, opts ...Option) (*Connector, error) {
 	return c, nil
 }
 
+// build wires the parts together. Nothing runs yet.
+func (c *Connector) build() {
+	clock := c.cfg.Clock
+	if clock == nil {
+		clock = options.SystemClock{}
+	}
+	password := passwordOf(c.cfg)
+	k := &c.cluster
+	k.cfg, k.clock, k.done, k.ready = c.cfg, clock, c.done, make(chan struct{})
+	k.onTopology = c.topologyChanged
+	c.gate = pool.New(pool.Config{
+		Dial:       c.dial,
+		Classify:   classifyDial,
+		Credential: credentialOf(password),
+		Fresh:      c.fresh,
+		Options:    c.cfg,
+		Clock:      c.cfg.Clock,
+		OnEvent:    c.poolEvent,
+	})
+	c.exec = exec.New(exec.Parts{
+		Options: c.cfg, Clock: clock, Logger: c.log, Pool: c.gate, Cluster: k, Faults: faults{}, Tracer: c.trace.ofStatements(),
+	})
+	c.notices.handler = c.cfg.NoticeHandler
+	k.users = &wire.Config{
+		Options:        c.cfg,
+		StartupOptions: c.cfg.StartupOptions(c.exec.WantsKeys(), c.cfg.StatementCacheSize > 0 && !postgresOnly(c.cfg)),
+		Password:       password,
+		OnNotice:       c.notice,
+		Allowed:        allowedBy(c.cfg),
+	}
+	k.control = &wire.Config{Options: controlOptions(c.cfg), Password: password, Allowed: allowedBy(c.cfg)}
+	k.watcher = watch.New(watch.Config{
+		Config:     c.cfg,
+		Dial:       k.dialControl,
+		Fatal:      fatalDial,
+		OnTopology: k.apply,
+		OnBuckets:  c.exec.BucketsChanged,
+		OnTables:   c.exec.TablesChanged,
+		Logger:     c.cfg.Logger,
+		Clock:      c.cfg.Clock,
+	})
+}
+
+// buildMirror makes the mirror if one is configured. How sockets are opened, the clock and the log are the
+// connector's; without a DSN of its own the login is, too.
+func (c *Connector) buildMirror() error {
+	if c.cfg.Mirror == "" && len(c.cfg.MirrorMap) == 0 {
+		return nil
+	}
+	o := c.cfg.Clone()
+	var hosts []string
+	if c.cfg.Mirror != "" {
+		var err error
+		if o, err = options.ParseDSN(c.cfg.Mirror); err != nil {
+			return err
+		}
+		if o.DialFunc == nil {
+			o.DialFunc = c.cfg.DialFunc
+		}
+		o.Clock, o.Logger = c.cfg.Clock, c.cfg.Logger
+		if err = o.Normalize(); err != nil {
+			return err
+		}
+		for _, h := range o.Hosts {
+			hosts = append(hosts, h.Address())
+		}
+	}
+	c.exec.StartMirror(&wire.Config{
+		Options:        o,
+		StartupOptions: o.StartupOptions(false, o.StatementCacheSize > 0 && !postgresOnly(o)),
+		Password:       passwordOf(o),
+	}, hosts, c.trace.ofMirror())
+	return nil
+}
+
+// topologyChanged hands a new snapshot on. It runs on the watcher's goroutine.
+func (c *Connector) topologyChanged(old, topo *metadata.Topology) {
+	c.exec.Apply(old, topo)
+	c.cluster.applied.Store(topo.Version)
+	c.trace.topologyChanged(old, topo)
+	if f := c.onChange.Load(); f != nil {
+		(*f)(topo)
+	}
+}
+
+// fresh reports whether the gate has the newest snapshot, and it isn't known to be behind.
+func (c *Connector) fresh() bool {
+	t := c.Topology()
+	return t != nil && c.cluster.applied.Load() == t.Version && !c.exec.Unsettled(t)
+}
+
+// dial makes a connection for the gate.
+func (c *Connector) dial(ctx context.Context, n pool.NodeSpec) (pool.Conn, error) {
+	ctx, end := c.trace.dialing(ctx, n)
+	w, err := wire.Dial(ctx, c.cluster.users, wire.Target{Address: n.Address, NodeName: n.Name})
+	if end != nil {
+		end(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.exec.WithMirror(w, n), nil
+}
+
+// notice takes what servers say beside their answers.
+func (c *Connector) notice(_ *wire.Conn, n options.Notice) {
+	if !c.exec.Learn(n.Message) {
+		c.notices.put(n)
+	}
+}
+
 // Connect makes a session. It does no I/O: the session's first statement leases a connection of
 // the node chosen for that statement.
 func (c *Connector) Connect(context.Context) (driver.Conn, error) {
 	if c.closed.Load() {
 		return nil, ErrClosed
 	}
-	s := &session{c: c}
-	c.mu.Lock()
-	c.sessions[s] = struct{}{}
-	c.mu.Unlock()
-	return s, nil
+	return &session{c: c, checkout: c.exec.NewCheckout()}, nil
 }
 
 // Driver returns the driver that the connector belongs to.
@@ -128,27 +206,18 @@ func (c *Connector) Close() error {
 		return nil
 	}
 	c.end()
-	c.roles.stop()
-	c.stuck.stop()
-	c.watcher.Close()
-	if c.mirror != nil {
-		c.mirror.Close()
-	}
+	c.exec.Close()
+	c.cluster.watcher.Close()
 	return c.gate.Close()
 }
 
 // Topology returns the snapshot in force: an immutable picture of the cluster. It is nil before the
 // first statement or Ping.
-func (c *Connector) Topology() *metadata.Topology {
-	if t := c.fixed.Load(); t != nil {
-		return t
-	}
-	return c.watcher.Topology()
-}
+func (c *Connector) Topology() *metadata.Topology { return c.cluster.Topology() }
 
 // Buckets returns the bucket map in force: which replicaset holds which bucket. It is immutable, and
 // knows nothing before the first statement, without routing, and on servers before 25.5.
-func (c *Connector) Buckets() *metadata.BucketMap { return c.watcher.Buckets() }
+func (c *Connector) Buckets() *metadata.BucketMap { return c.cluster.Buckets() }
 
 // Config returns a copy of the configuration in force.
 func (c *Connector) Config() *options.Config { return c.cfg.Clone() }
@@ -164,41 +233,56 @@ func (c *Connector) OnTopologyChange(f func(*metadata.Topology)) {
 	c.onChange.Store(&f)
 }
 
-// forget drops a closed session.
-func (c *Connector) forget(s *session) {
-	c.mu.Lock()
-	delete(c.sessions, s)
-	c.mu.Unlock()
+// A Connector holds a Config with a password, and package fmt prints what lies behind unexported pointers for some
+// verbs. So a Connector, too, shows nothing but the redacted DSN, whatever the verb.
+
+// String is the redacted DSN.
+func (c *Connector) String() string {
+	if c == nil {
+		return "picodata.Connector(nil)"
+	}
+	return "picodata.Connector(" + c.cfg.RedactedDSN() + ")"
 }
 
-// goEager switches to a lease per operation, and takes back the leases that sessions hold idly.
-func (c *Connector) goEager() {
-	if c.eager.Swap(true) {
-		return
-	}
-	c.log.Info("picodata: connections are leased per statement from here on", "reason", "a wrapper of the driver hides driver.Validator", "help", "a sql.Conn is no longer tied to one of them")
-	c.mu.Lock()
-	all := make([]*session, 0, len(c.sessions))
-	for s := range c.sessions {
-		all = append(all, s)
-	}
-	c.mu.Unlock()
-	for _, s := range all {
-		s.releaseIfIdle()
-	}
+// Format prints String.
+func (c *Connector) Format(f fmt.State, _ rune) {
+	// A fmt.State that can't be written to has no other way to say so.
+	_, _ = io.WriteString(f, c.String())
 }
 
-// sleep waits for d of the connector's clock, or until ctx or the connector ends.
-func (c *Connector) sleep(ctx context.Context, d time.Duration) error {
-	over := make(chan struct{})
-	t := c.clock.AfterFunc(d, func() { close(over) })
-	defer t.Stop()
-	select {
-	case <-over:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-c.done.Done():
-		return ErrClosed
+// LogValue is String for log/slog.
+func (c *Connector) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// Unwrap returns the Connector beneath an *sql.DB, for its Stats, Topology and Explain. It sees through
+// wrappers whose driver.Conn has a method Raw() driver.Conn, as otelsql's has.
+func Unwrap(db *sql.DB) (*Connector, error) {
+	if d, ok := db.Driver().(*Driver); ok && d.of != nil {
+		return d.of, nil
 	}
+	// A wrapper has its own driver.Driver; its sessions lead to ours. Connecting does no I/O.
+	conn, err := db.Conn(context.Background())
+	if err != nil {
+		return nil, fmt.Errorf("picodata: Unwrap: %w", err)
+	}
+	var c *Connector
+	err = errors.Join(conn.Raw(func(dc any) error {
+		c, err = connectorOf(dc)
+		return err
+	}), conn.Close())
+	return c, err
+}
+
+func connectorOf(dc any) (*Connector, error) {
+	// Each turn looks through one wrapper.
+	for range 8 {
+		switch v := dc.(type) {
+		case Conn:
+			return v.Connector(), nil
+		case interface{ Raw() driver.Conn }:
+			dc = v.Raw()
+		default:
+			return nil, fmt.Errorf("picodata: Unwrap: %T is no session of this driver and has no method Raw() driver.Conn", dc)
+		}
+	}
+	return nil, errors.New("picodata: Unwrap: too many wrappers")
 }

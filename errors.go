@@ -6,10 +6,9 @@ import (
 	"strings"
 
 	"github.com/lib/pq"
-	"github.com/picodata/go-picodata/internal/pool"
+
+	"github.com/picodata/go-picodata/internal/exec"
 	"github.com/picodata/go-picodata/internal/servererr"
-	"github.com/picodata/go-picodata/metadata"
-	"github.com/picodata/go-picodata/options"
 )
 
 // Sentinel errors; use errors.Is.
@@ -24,46 +23,38 @@ var (
 
 	// ErrNoShard is what a statement gives that is bound to a shard which isn't known, under
 	// no_shard_specified_behavior=fail. Nothing of it was executed.
-	ErrNoShard = errors.New("picodata: the statement names no shard: give its sharding key as parameters, use picodata.ShardKey or picodata.ToBucket, or set no_shard_specified_behavior to something else than fail")
+	ErrNoShard = exec.ErrNoShard
 
 	// ErrClosed is what a closed connector's sessions give.
-	ErrClosed = errors.New("picodata: the connector is closed")
+	ErrClosed = exec.ErrClosed
 )
 
-// Typed errors that arise below and are the root's own to its users; use errors.As.
-type (
-	// ConfigError is a fault in a DSN or a Config.
-	ConfigError = options.ConfigError
-	// AcquireTimeoutError says who holds what after acquire_timeout.
-	AcquireTimeoutError = pool.AcquireTimeoutError
-	// NoNodeError says which filter left no node.
-	NoNodeError = pool.NoNodeError
-	// AuthError says that a node refused the login. It is final for the connector until the password
-	// function gives another password or a cool-down ends: after four failed logins in a row
-	// Picodata locks a user on that instance. It unwraps to *pq.Error.
-	AuthError = pool.LoginError
-	// NodeError says what a node answered that was asked for the topology, or why it couldn't be asked.
-	NodeError = metadata.NodeError
-	// DialError lists every node that was tried and why it couldn't be connected to.
-	DialError = pool.DialError
+// Kind is what a server's error means to a caller. Picodata answers XX000 to nearly everything,
+// so the text decides where the SQLSTATE doesn't.
+type Kind uint8
+
+// The kinds. They are numbered as servererr's are; a test compares.
+const (
+	KindOther           Kind = iota // an error that is none of the others
+	KindQuery                       // the statement is wrong: syntax, names, types, values
+	KindParameters                  // a parameter or their number was refused; nothing ran
+	KindUnsupported                 // 0A000
+	KindUniqueViolation             // a duplicate key
+	KindPermission                  // the user lacks a privilege
+	KindLimit                       // sql_motion_row_max, sql_vdbe_opcode_max
+	KindCapacity                    // connections, statements or portals of the instance are used up
+	KindLogin                       // 28P01, 28000
+	KindStale                       // 42999: the prepared statement was invalidated; nothing ran
+	KindLostStatement               // the server doesn't know the name of a prepared statement or portal, or knows it already; nothing ran
+	KindSchema                      // router and storage see different schemas; the storage refused
+	KindSwitchover                  // a leader changed while the statement was under way
+	KindRoute                       // a replicaset couldn't be reached or its buckets weren't where the router looked
+	KindTimeout                     // the instance that was asked waited for another in vain; the outcome of a write is unknown
+	KindForward                     // cannot satisfy "forward = …"; nothing ran
 )
 
-// Node names an instance in errors and in the answers of Conn and Explain.
-type Node struct {
-	Name    string // instance name; empty while only the address is known
-	Address string // host:port
-}
-
-// String is name@address, or what there is of it.
-func (n Node) String() string {
-	switch {
-	case n.Name == "":
-		return n.Address
-	case n.Address == "":
-		return n.Name
-	}
-	return n.Name + "@" + n.Address
-}
+// String is a short name of the kind.
+func (k Kind) String() string { return servererr.Kind(k).String() }
 
 // Error is an error that a server answered with. It unwraps to *pq.Error, which holds the
 // server's own words.
@@ -107,6 +98,20 @@ func (e *Error) Unwrap() error { return e.cause }
 // SQLState is the server's SQLSTATE.
 func (e *Error) SQLState() string { return e.Code }
 
+// newError reads a server's error. node is the instance that was asked.
+func newError(p *pq.Error, node Node) *Error {
+	r := servererr.Read(string(p.Code), p.Message)
+	return &Error{
+		Kind:       Kind(r.Kind),
+		Code:       string(p.Code),
+		Message:    r.Message,
+		Replicaset: r.Replicaset,
+		Node:       node,
+		report:     r,
+		cause:      p,
+	}
+}
+
 // OutcomeUnknownError says that a statement was sent and that nobody can tell whether, or in
 // part, it took effect. The driver never runs such a statement again. It unwraps to the cause:
 // the context's error, a lost connection, or the server's error.
@@ -130,21 +135,6 @@ func (e *OutcomeUnknownError) Error() string {
 // Unwrap gives the cause.
 func (e *OutcomeUnknownError) Unwrap() error { return e.cause }
 
-// RoleUnknownError says that instance_role asks for a role and that the user may not read who has
-// which. It unwraps to *NoNodeError.
-type RoleUnknownError struct {
-	Grants []string // statements that an administrator can run to mend it
-	cause  error
-}
-
-// Error gives the GRANT that helps.
-func (e *RoleUnknownError) Error() string {
-	return fmt.Sprintf("%v; the user may not read which instance leads: as admin run %s, or use instance_role=any", e.cause, strings.Join(e.Grants, "; "))
-}
-
-// Unwrap gives the cause.
-func (e *RoleUnknownError) Unwrap() error { return e.cause }
-
 // IsRetryable reports whether the statement that gave err has proven not to have run, so that the
 // caller may run it again. The driver has done so already as often as max_retries allows.
 func IsRetryable(err error) bool {
@@ -158,7 +148,7 @@ func IsRetryable(err error) bool {
 		at *AcquireTimeoutError
 		nn *NoNodeError
 		de *DialError
-		nw *notSentError
+		nw *exec.NotSentError
 		me *NodeError
 		ae *AuthError
 	)
@@ -187,6 +177,7 @@ func IsLimit(err error) bool {
 	return k == KindLimit || k == KindCapacity
 }
 
+// kindOf is what the server said, if it was a server.
 func kindOf(err error) Kind {
 	if e := asServerError(err); e != nil {
 		return e.Kind
@@ -206,16 +197,3 @@ func asServerError(err error) *Error {
 	}
 	return nil
 }
-
-// notSentError says that a connection was lost before a byte of the statement was written, as
-// often as the driver was willing to try.
-type notSentError struct {
-	node  Node
-	cause error
-}
-
-func (e *notSentError) Error() string {
-	return fmt.Sprintf("picodata: connection to %s lost before the statement was sent: %v", e.node, e.cause)
-}
-
-func (e *notSentError) Unwrap() error { return e.cause }

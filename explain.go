@@ -38,22 +38,33 @@ func (c *Connector) Explain(ctx context.Context, query string, args ...any) (Pla
 			return Plan{}, fmt.Errorf("picodata: argument %d: %w", i+1, err)
 		}
 	}
-	if err := c.start(ctx); err != nil {
-		return Plan{}, c.waitFailed(ctx, err)
+	p, err := c.exec.Plan(ctx, query, values)
+	if err != nil {
+		return Plan{}, err
 	}
-	t := c.texts.get(query)
-	h := hintOf(ctx)
-	p := c.routing.plan(t, values, h)
-	if p.Kind == route.Learn || p.Reason == route.MetaMiss && c.routing.answer(t) == nil && c.routing.wantNotice() {
-		r := run{s: &session{c: c}, op: opQuery, ctx: ctx, text: t, args: values}
-		if err := r.learn(); err != nil {
-			return Plan{}, err
-		}
-		p = c.routing.plan(t, values, h)
-	}
-	out := c.planOf(p)
+	out := c.planOf(&p)
 	if p.Kind == route.Invalid {
-		return out, p.Err
+		return out, faults{}.Plan(p.Err)
 	}
 	return out, nil
+}
+
+// planOf makes the public form of a decision.
+func (c *Connector) planOf(p *route.Plan) Plan {
+	out := Plan{
+		Replicaset: p.Replicaset, Tier: p.Tier, Reason: p.Counter(), Words: route.Describe(*p),
+		Node: Node{Name: p.Instance},
+	}
+	if p.BucketKnown {
+		out.Bucket = p.Bucket
+	}
+	if out.Replicaset == "" {
+		out.Replicaset = p.ReplicasetUUID
+	}
+	if p.InstanceUUID != "" {
+		if in, ok := c.Topology().Instance(p.InstanceUUID); ok {
+			out.Node = Node{Name: in.Name, Address: in.Address}
+		}
+	}
+	return out
 }

@@ -3,40 +3,17 @@ package picodata
 import (
 	"context"
 
+	"github.com/picodata/go-picodata/internal/exec"
 	"github.com/picodata/go-picodata/internal/route"
 	"github.com/picodata/go-picodata/options"
 )
 
-// hint is what the caller's context says about where and how a statement may run.
-// A context carries at most one; each of the functions below copies it and adds to it.
-type hint struct {
-	place      route.Hint
-	placed     bool // place asks for something
-	idempotent bool
-	noRetry    bool
-}
-
-type hintKey struct{}
-
-// hintOf returns the context's hint, or nil.
-func hintOf(ctx context.Context) *hint {
-	h, _ := ctx.Value(hintKey{}).(*hint)
-	return h
-}
-
-func withHint(ctx context.Context, change func(*hint)) context.Context {
-	h := hint{}
-	if old := hintOf(ctx); old != nil {
-		h = *old
-	}
-	change(&h)
-	return context.WithValue(ctx, hintKey{}, &h)
-}
+// A context carries at most one hint; each of the functions below copies it and adds to it.
 
 func withPlace(ctx context.Context, change func(*route.Hint)) context.Context {
-	return withHint(ctx, func(h *hint) {
-		h.placed = true
-		change(&h.place)
+	return exec.WithHint(ctx, func(h *exec.Hint) {
+		h.Placed = true
+		change(&h.Place)
 	})
 }
 
@@ -90,10 +67,10 @@ func ShardKey(ctx context.Context, tier string, values ...any) context.Context {
 // connection although they aren't plain reads: the caller vouches that running one twice is
 // the same as running it once (INSERT … ON CONFLICT DO NOTHING, for example).
 func Idempotent(ctx context.Context) context.Context {
-	return withHint(ctx, func(h *hint) { h.idempotent = true })
+	return exec.WithHint(ctx, func(h *exec.Hint) { h.Idempotent = true })
 }
 
 // NoRetry returns a context whose statements the driver hands to one node once. It outweighs Idempotent.
 func NoRetry(ctx context.Context) context.Context {
-	return withHint(ctx, func(h *hint) { h.noRetry = true })
+	return exec.WithHint(ctx, func(h *exec.Hint) { h.NoRetry = true })
 }

@@ -3,9 +3,11 @@ package picodata
 import (
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/internal/schema"
+	"github.com/picodata/go-picodata/options"
 )
 
 // levels says at which level an event of the gate is logged. What happens with every
@@ -33,9 +35,8 @@ var levels = map[pool.EventKind]slog.Level{
 func (c *Connector) poolEvent(e pool.Event) {
 	switch e.Kind {
 	case pool.DialFailed, pool.NodeEjected:
-		c.watcher.Hint(schema.HintConnectionLost)
+		c.cluster.Hint(schema.HintConnectionLost)
 	}
-	c.routing.ejections.note(e)
 	level := levels[e.Kind]
 	if !c.log.Enabled(c.done, level) {
 		return
@@ -69,20 +70,49 @@ func (c *Connector) poolEvent(e pool.Event) {
 	c.log.LogAttrs(c.done, level, "picodata: "+e.Kind.String(), attrs...)
 }
 
-// ejections knows the nodes that are ejected, as the gate's events tell. Routing asks it to
-// name the reason why a leader wasn't used.
-type ejections struct{ ids sync.Map }
+// noticeQueue is how many notices may wait for a slow handler; more are dropped and counted.
+const noticeQueue = 1024
 
-func (x *ejections) note(e pool.Event) {
-	switch e.Kind {
-	case pool.NodeEjected, pool.ProbeFailed:
-		x.ids.Store(e.Node.ID, true)
-	case pool.NodeReadmitted, pool.NodeGone, pool.NodeJoined:
-		x.ids.Delete(e.Node.ID)
+// notices hands the servers' notices to the user's handler on a goroutine of its own, which lives as long as
+// there are some: a handler that blocks holds up no statement.
+type notices struct {
+	handler func(options.Notice)
+	dropped atomic.Uint64
+
+	mu      sync.Mutex
+	waiting []options.Notice
+	running bool
+}
+
+// put takes a notice. It never blocks.
+func (q *notices) put(n options.Notice) {
+	if q.handler == nil {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) >= noticeQueue {
+		q.dropped.Add(1)
+		return
+	}
+	q.waiting = append(q.waiting, n)
+	if !q.running {
+		q.running = true
+		go q.deliver()
 	}
 }
 
-func (r *routing) ejected(id string) bool {
-	_, ok := r.ejections.ids.Load(id)
-	return ok
+func (q *notices) deliver() {
+	for {
+		q.mu.Lock()
+		if len(q.waiting) == 0 {
+			q.waiting, q.running = nil, false
+			q.mu.Unlock()
+			return
+		}
+		n := q.waiting[0]
+		q.waiting = q.waiting[1:]
+		q.mu.Unlock()
+		q.handler(n)
+	}
 }

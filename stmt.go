@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 
+	"github.com/picodata/go-picodata/internal/exec"
 	"github.com/picodata/go-picodata/internal/sqltext"
 )
 
@@ -11,7 +12,7 @@ import (
 // connections name it on their servers once it repeats.
 type stmt struct {
 	s    *session
-	text *text
+	text *exec.Text
 }
 
 var (
@@ -26,10 +27,10 @@ func (s *stmt) Close() error { return nil }
 
 // NumInput is the number of parameters, or -1 where only the server knows.
 func (s *stmt) NumInput() int {
-	if s.text.info.Class == sqltext.Unknown {
+	if s.text.Info.Class == sqltext.Unknown {
 		return -1
 	}
-	return s.text.info.Params
+	return s.text.Info.Params
 }
 
 // CheckNamedValue makes an argument fit to be sent.
@@ -37,12 +38,12 @@ func (s *stmt) CheckNamedValue(nv *driver.NamedValue) error { return s.s.CheckNa
 
 // ExecContext runs the statement.
 func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	return s.s.ExecContext(ctx, s.text.sql, args)
+	return s.s.ExecContext(ctx, s.text.SQL, args)
 }
 
 // QueryContext runs the statement and gives its rows.
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	return s.s.QueryContext(ctx, s.text.sql, args)
+	return s.s.QueryContext(ctx, s.text.SQL, args)
 }
 
 // Exec is for callers without a context.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/picodata/go-picodata/internal/exec"
 	"github.com/picodata/go-picodata/internal/mirror"
 	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/internal/route"
@@ -98,8 +99,9 @@ type MirrorEnd struct {
 	Err         error // the mirror's, unseen by the caller
 }
 
-// traces are the tracers by what they hear of.
+// traces are the tracers by what they hear of. They are the exec.Tracer of the connector's statements.
 type traces struct {
+	c         *Connector
 	statement []StatementTracer
 	lease     []LeaseTracer
 	dial      []DialTracer
@@ -108,8 +110,8 @@ type traces struct {
 	mirror    []MirrorTracer
 }
 
-func newTraces(tracers []any) (traces, error) {
-	var t traces
+func newTraces(c *Connector, tracers []any) (traces, error) {
+	t := traces{c: c}
 	for _, x := range tracers {
 		heard := hear(&t.statement, x)
 		heard = hear(&t.lease, x) || heard
@@ -133,140 +135,99 @@ func hear[T any](list *[]T, x any) bool {
 	return ok
 }
 
-// span is a statement under way, as its tracers know it. The zero span is nobody's.
-type span struct {
-	ctxs []context.Context // one per tracer
+// ofStatements is what statements on their way tell; nil if nobody hears of them.
+func (t *traces) ofStatements() exec.Tracer {
+	if t.statement == nil && t.lease == nil && t.route == nil {
+		return nil
+	}
+	return t
 }
 
-var operationNames = [...]string{opQuery: "query", opExec: "exec", opPing: "ping", opPrepare: "prepare"}
-
-// startSpan tells the statement's tracers, and gives the context for the statement.
-func (r *run) startSpan() (span, context.Context) {
-	tracers := r.s.c.trace.statement
-	if tracers == nil {
-		return span{}, r.ctx
+// Statement implements exec.Tracer.
+func (t *traces) Statement(ctx context.Context, s *exec.Started) (context.Context, func(*exec.Ended)) {
+	if t.statement == nil {
+		return ctx, nil
 	}
-	s := StatementStart{Operation: operationNames[r.op], SQL: r.text.sql, Fingerprint: r.text.fingerprint, Table: r.text.info.Table, Args: len(r.args)}
-	sp := span{ctxs: make([]context.Context, len(tracers))}
-	ctx := r.ctx
-	for i, t := range tracers {
-		ctx = t.StatementStart(ctx, s)
-		sp.ctxs[i] = ctx
+	start := StatementStart{Operation: s.Operation, SQL: s.Text.SQL, Fingerprint: s.Text.Fingerprint, Table: s.Text.Info.Table, Args: s.Args}
+	ctxs := make([]context.Context, len(t.statement)) // one per tracer
+	for i, x := range t.statement {
+		ctx = x.StatementStart(ctx, start)
+		ctxs[i] = ctx
 	}
-	return sp, ctx
+	return ctx, func(e *exec.Ended) {
+		end := StatementEnd{Node: nodeOf(e.Node), Reason: e.Reason, Attempts: e.Attempts, Rows: e.Rows, Err: e.Err}
+		for i, x := range t.statement {
+			x.StatementEnd(ctxs[i], end)
+		}
+	}
 }
 
-// endSpan tells them that it is over.
-func (r *run) endSpan(sp span, rows int64, err error) {
-	if sp.ctxs == nil {
+// Lease implements exec.Tracer.
+func (t *traces) Lease(ctx context.Context, reason string) (context.Context, func(*pool.NodeInfo, error)) {
+	if t.lease == nil {
+		return ctx, nil
+	}
+	ctxs := make([]context.Context, len(t.lease))
+	for i, x := range t.lease {
+		ctx = x.LeaseStart(ctx, LeaseStart{Reason: reason})
+		ctxs[i] = ctx
+	}
+	return ctx, func(n *pool.NodeInfo, err error) {
+		for i, x := range t.lease {
+			x.LeaseEnd(ctxs[i], LeaseEnd{Node: nodeOf(n), Err: err})
+		}
+	}
+}
+
+// Routed implements exec.Tracer.
+func (t *traces) Routed(ctx context.Context, p *route.Plan) {
+	if t.route == nil {
 		return
 	}
-	e := StatementEnd{Attempts: r.attempts, Rows: rows, Err: err, Node: r.lastNode}
-	if r.planned {
-		e.Reason = r.plan.Counter()
-	}
-	for i, t := range r.s.c.trace.statement {
-		t.StatementEnd(sp.ctxs[i], e)
+	plan := t.c.planOf(p)
+	for _, x := range t.route {
+		x.RouteDecided(ctx, plan)
 	}
 }
 
-// tracedLease is gate.Lease with its tracers told.
-func (c *Connector) tracedLease(ctx context.Context, req pool.Request, reason func() string) (pool.Lease, error) {
-	tracers := c.trace.lease
-	if tracers == nil {
-		return c.gate.Lease(ctx, req)
-	}
-	s := LeaseStart{Reason: reason()}
-	ctxs := make([]context.Context, len(tracers))
-	inner := ctx
-	for i, t := range tracers {
-		inner = t.LeaseStart(inner, s)
-		ctxs[i] = inner
-	}
-	l, err := c.gate.Lease(inner, req)
-	e := LeaseEnd{Err: err}
-	if err == nil {
-		e.Node = nodeOf(l.Node())
-	}
-	for i, t := range tracers {
-		t.LeaseEnd(ctxs[i], e)
-	}
-	return l, err
-}
-
-// tracedRoute tells where a statement is to run.
-func (r *run) tracedRoute() {
-	tracers := r.s.c.trace.route
-	if tracers == nil {
-		return
-	}
-	p := r.s.c.planOf(r.plan)
-	for _, t := range tracers {
-		t.RouteDecided(r.ctx, p)
-	}
-}
-
-// tracedDial makes a connection with its tracers told.
-func (c *Connector) tracedDial(ctx context.Context, n pool.NodeSpec) (pool.Conn, error) {
-	tracers := c.trace.dial
-	if tracers == nil {
-		return c.dial(ctx, n)
+// dialing tells of a dial; end, unless nil, is called when it is over.
+func (t *traces) dialing(ctx context.Context, n pool.NodeSpec) (_ context.Context, end func(error)) {
+	if t.dial == nil {
+		return ctx, nil
 	}
 	node := Node{Name: n.Name, Address: n.Address}
-	ctxs := make([]context.Context, len(tracers))
-	inner := ctx
-	for i, t := range tracers {
-		inner = t.DialStart(inner, DialStart{Node: node})
-		ctxs[i] = inner
+	ctxs := make([]context.Context, len(t.dial))
+	for i, x := range t.dial {
+		ctx = x.DialStart(ctx, DialStart{Node: node})
+		ctxs[i] = ctx
 	}
-	conn, err := c.dial(inner, n)
-	for i, t := range tracers {
-		t.DialEnd(ctxs[i], DialEnd{Node: node, Err: err})
+	return ctx, func(err error) {
+		for i, x := range t.dial {
+			x.DialEnd(ctxs[i], DialEnd{Node: node, Err: err})
+		}
 	}
-	return conn, err
 }
 
-// tracedTopology tells of a change.
-func (c *Connector) tracedTopology(old, topo *metadata.Topology) {
-	if c.trace.topology == nil {
+// topologyChanged tells of a change.
+func (t *traces) topologyChanged(old, topo *metadata.Topology) {
+	if t.topology == nil {
 		return
 	}
 	change := TopologyChange{Old: old, New: topo, Events: metadata.Diff(old, topo)}
-	for _, t := range c.trace.topology {
-		t.TopologyChanged(change)
+	for _, x := range t.topology {
+		x.TopologyChanged(change)
 	}
 }
 
-// tracedMirror is what the mirror calls for its tracers; nil if there are none.
-func (c *Connector) tracedMirror() func(mirror.Executed) {
-	tracers := c.trace.mirror
-	if tracers == nil {
+// ofMirror is what the mirror calls for its tracers; nil if there are none.
+func (t *traces) ofMirror() func(mirror.Executed) {
+	if t.mirror == nil {
 		return nil
 	}
-	return func(x mirror.Executed) {
-		fingerprint := func() string { return fingerprintOf(x.SQL) }
-		for _, t := range tracers {
-			t.MirrorEnd(MirrorEnd{SQL: x.SQL, Fingerprint: fingerprint, Waited: x.Waited, Took: x.Took, Err: x.Err})
+	return func(e mirror.Executed) {
+		fingerprint := func() string { return exec.Fingerprint(e.SQL) }
+		for _, x := range t.mirror {
+			x.MirrorEnd(MirrorEnd{SQL: e.SQL, Fingerprint: fingerprint, Waited: e.Waited, Took: e.Took, Err: e.Err})
 		}
 	}
-}
-
-// planOf makes the public form of a decision.
-func (c *Connector) planOf(p route.Plan) Plan {
-	out := Plan{
-		Replicaset: p.Replicaset, Tier: p.Tier, Reason: p.Counter(), Words: route.Describe(p),
-		Node: Node{Name: p.Instance},
-	}
-	if p.BucketKnown {
-		out.Bucket = p.Bucket
-	}
-	if out.Replicaset == "" {
-		out.Replicaset = p.ReplicasetUUID
-	}
-	if p.InstanceUUID != "" {
-		if in, ok := c.Topology().Instance(p.InstanceUUID); ok {
-			out.Node = Node{Name: in.Name, Address: in.Address}
-		}
-	}
-	return out
 }

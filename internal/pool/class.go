@@ -105,6 +105,12 @@ func (g *Gate) classFor(key classKey) *class {
 	return c
 }
 
+// Matches tells whether a node is one that the request names, weights and policy aside.
+func (req *Request) Matches(n *NodeInfo) bool {
+	k := keyOf(req)
+	return k.matches(&NodeSpec{ID: n.ID, Replicaset: n.Replicaset, Tier: n.Tier}) && k.admits(n.Role)
+}
+
 // matches tells whether a node belongs to a class, its role and the set's policy aside.
 func (k *classKey) matches(s *NodeSpec) bool {
 	return (k.node == "" || k.node == s.ID) &&

@@ -76,6 +76,14 @@ type NodeInfo struct {
 	Eligible       bool // the policy (role, tiers) lets statements use it
 }
 
+// String is name@address, or what there is of it.
+func (n *NodeInfo) String() string {
+	if n.Name == "" || n.Name == n.Address { // nobody has identified it
+		return n.Address
+	}
+	return n.Name + "@" + n.Address
+}
+
 // DialOutcome says what a failed dial means.
 type DialOutcome uint8
 
@@ -272,6 +280,14 @@ func (g *Gate) Lease(ctx context.Context, req Request) (Lease, error) {
 			return Lease{}, err
 		}
 	}
+}
+
+// Ejected tells whether a node of the set isn't used at present because its connections failed.
+func (g *Gate) Ejected(id string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := g.nodes[id]
+	return n != nil && n.ejected
 }
 
 // unlock ends a critical section: it sees to what must not be done inside one.

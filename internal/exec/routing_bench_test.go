@@ -1,4 +1,4 @@
-package picodata
+package exec
 
 import (
 	"database/sql/driver"
@@ -12,8 +12,8 @@ import (
 // planned is a connector that knows a cluster of a thousand instances, a table with a sharding key of two
 // columns, and an INSERT of one row, with its arguments. notice: a server has told the text's key, else the driver
 // reads text and table itself.
-func planned(tb testing.TB, notice bool) (*Connector, *text, []driver.NamedValue) {
-	c := thousandConnector(tb)
+func planned(tb testing.TB, notice bool) (*Executor, *Text, []driver.NamedValue) {
+	c := thousandExecutor(tb)
 	topo := thousand(1)
 	for i := range topo.Replicasets {
 		topo.Replicasets[i].CurrentMaster = topo.Instances[4*i].Name
@@ -28,7 +28,7 @@ func planned(tb testing.TB, notice bool) (*Connector, *text, []driver.NamedValue
 		Name: "t", Distribution: schema.ShardedByKey, Tier: "default", ShardingKey: []string{"s", "id"}, Operable: true,
 		Columns: []schema.Column{{Name: "id", Type: "integer", OID: 20}, {Name: "s", Type: "string", OID: 25}},
 	}})
-	c.routing.view.Store(route.NewView(c.cfg, metadata.Build(topo), buckets.With("default", 3000, ranges), tables))
+	c.routing.view.Store(route.NewView(c.Options, metadata.Build(topo), buckets.With("default", 3000, ranges), tables))
 	t := c.texts.get("insert into t (id, s) values ($1, $2)")
 	if notice {
 		t.keys.Store(&keyAnswer{known: true, meta: schema.KeyMeta{Tier: "default", Routable: true, Params: []schema.KeyParam{{Index: 1, OID: 25}, {Index: 0, OID: 20}}}})

@@ -1,9 +1,16 @@
-package picodata
+package exec
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 
+	"github.com/lib/pq"
+
+	"github.com/picodata/go-picodata/internal/pool"
+	"github.com/picodata/go-picodata/internal/schema"
 	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
 )
@@ -29,22 +36,45 @@ func thousand(version uint64) metadata.Topology {
 	return t
 }
 
-func thousandConnector(tb testing.TB) *Connector {
-	cfg, err := ParseDSN("picodata://u@h?node_weights=tier:cold=0,i3_1=5")
+// fixture is what an executor needs of a cluster, without one: its pool has no nodes.
+type fixture struct{ *pool.Gate }
+
+func (fixture) Start(context.Context) error                { return nil }
+func (fixture) Topology() *metadata.Topology               { return nil }
+func (fixture) Buckets() *metadata.BucketMap               { return nil }
+func (fixture) Hint(schema.Reason)                         {}
+func (fixture) Server(p *pq.Error, _ *pool.NodeInfo) error { return p }
+func (fixture) Unknown(u *Unknown) error                   { return u.Cause }
+func (fixture) Pool(err error) error                       { return err }
+func (fixture) Plan(err error) error                       { return err }
+func (fixture) RolesUnknown(_ []string, cause error) error { return cause }
+
+func thousandExecutor(tb testing.TB) *Executor {
+	cfg, err := options.ParseDSN("picodata://u@h?node_weights=tier:cold=0,i3_1=5")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c, err := NewConnector(cfg, options.WithMaxConnsPerInstance(10))
-	if err != nil {
+	if err := cfg.Apply(options.WithMaxConnsPerInstance(10)); err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { c.Close() })
-	return c
+	if err := cfg.Normalize(); err != nil {
+		tb.Fatal(err)
+	}
+	f := fixture{pool.New(pool.Config{
+		Options: cfg,
+		Dial:    func(context.Context, pool.NodeSpec) (pool.Conn, error) { return nil, errors.New("no server") },
+	})}
+	x := New(Parts{Options: cfg, Clock: options.SystemClock{}, Logger: slog.New(slog.DiscardHandler), Pool: f.Gate, Cluster: f, Faults: f})
+	tb.Cleanup(func() {
+		x.Close()
+		f.Close()
+	})
+	return x
 }
 
 // What a new snapshot with one change costs: the comparison is per node, the work is for the changed one.
 func BenchmarkApplyThousandNodes(b *testing.B) {
-	c := thousandConnector(b)
+	c := thousandExecutor(b)
 	var topos [2]*metadata.Topology
 	for i := range topos {
 		t := thousand(uint64(i + 1))
@@ -63,14 +93,14 @@ func BenchmarkApplyThousandNodes(b *testing.B) {
 // An unchanged node costs no allocation: a thousand nodes cost no more of them than ten.
 func TestApplyAllocatesNothingPerUnchangedNode(t *testing.T) {
 	few := func() float64 {
-		c := thousandConnector(t)
+		c := thousandExecutor(t)
 		small := thousand(1)
 		small.Instances = small.Instances[:10]
 		topo := metadata.Build(small)
 		c.applyNodes(topo)
 		return testing.AllocsPerRun(100, func() { c.applyNodes(topo) })
 	}()
-	c := thousandConnector(t)
+	c := thousandExecutor(t)
 	topo := metadata.Build(thousand(1))
 	c.applyNodes(topo)
 	many := testing.AllocsPerRun(100, func() { c.applyNodes(topo) })

@@ -1,4 +1,4 @@
-package picodata
+package exec
 
 import (
 	"strings"
@@ -9,17 +9,17 @@ import (
 	"github.com/picodata/go-picodata/internal/sqltext"
 )
 
-// text is what the connector knows of one SQL text. It is shared by all sessions.
-type text struct {
-	sql  string       // as it is sent: comments stripped where the options say so
-	info sqltext.Info // the driver's own reading
+// Text is what the connector knows of one SQL text. It is shared by all sessions.
+type Text struct {
+	SQL  string       // as it is sent: comments stripped where the options say so
+	Info sqltext.Info // the driver's own reading
 	keys atomic.Pointer[keyAnswer]
 	used atomic.Bool // looked up since the hand of the clock passed
 }
 
 // writes reports whether the statement may change rows; what isn't understood may.
-func (t *text) writes() bool {
-	switch t.info.Class {
+func (t *Text) writes() bool {
+	switch t.Info.Class {
 	case sqltext.Empty, sqltext.Read, sqltext.Tx:
 		return false
 	}
@@ -29,10 +29,11 @@ func (t *text) writes() bool {
 // fingerprintLimit bounds what an error or a log line shows of a statement.
 const fingerprintLimit = 500
 
-// fingerprint is the statement without its literals, fit for errors and logs.
-func (t *text) fingerprint() string { return fingerprintOf(t.sql) }
+// Fingerprint is the statement without its literals, fit for errors and logs.
+func (t *Text) Fingerprint() string { return Fingerprint(t.SQL) }
 
-func fingerprintOf(sql string) string {
+// Fingerprint is an SQL text without its literals, shortened.
+func Fingerprint(sql string) string {
 	f := sqltext.Normalize(sql)
 	if len(f) > fingerprintLimit {
 		f = strings.ToValidUTF8(f[:fingerprintLimit], "") + "…"
@@ -56,7 +57,7 @@ type textCache struct {
 	strip bool
 
 	mu   sync.RWMutex
-	byQ  map[string]*text
+	byQ  map[string]*Text
 	ring []string // keys of byQ in the order of the clock
 	hand int
 }
@@ -70,12 +71,12 @@ const textCacheMin = 64
 const textLimit = 64 << 10
 
 func newTextCache(size int, strip bool) *textCache {
-	return &textCache{size: max(size, textCacheMin), strip: strip, byQ: make(map[string]*text)}
+	return &textCache{size: max(size, textCacheMin), strip: strip, byQ: make(map[string]*Text)}
 }
 
 // get returns the text's entry, reading the text if it isn't known. Texts that differ in their
 // comments only share one entry: what tracing adds to a text is different every time.
-func (c *textCache) get(query string) *text {
+func (c *textCache) get(query string) *Text {
 	if t := c.known(query); t != nil {
 		return t
 	}
@@ -91,7 +92,7 @@ func (c *textCache) get(query string) *text {
 }
 
 // known returns the entry of a text as it is sent, or nil.
-func (c *textCache) known(sql string) *text {
+func (c *textCache) known(sql string) *Text {
 	c.mu.RLock()
 	t := c.byQ[sql]
 	c.mu.RUnlock()
@@ -101,8 +102,8 @@ func (c *textCache) known(sql string) *text {
 	return t
 }
 
-func (c *textCache) add(query string) *text {
-	t := &text{sql: query, info: sqltext.Analyze(query)}
+func (c *textCache) add(query string) *Text {
+	t := &Text{SQL: query, Info: sqltext.Analyze(query)}
 	if len(query) > textLimit {
 		return t
 	}

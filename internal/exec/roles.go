@@ -1,4 +1,4 @@
-package picodata
+package exec
 
 import (
 	"maps"
@@ -101,44 +101,45 @@ func (r *roles) stop() {
 
 // demote believes a server that refused a write for its replicaset: if the node that was asked leads it by the
 // snapshot in force, it doesn't any more.
-func (c *Connector) demote(e *Error, n *pool.NodeInfo) {
-	if e.Replicaset != "" && e.Replicaset != n.Replicaset || e.report.Cause != servererr.ReadOnly || c.roles.isDemoted(n.ID) {
+func (x *Executor) demote(err error, n *pool.NodeInfo) {
+	report, _ := servererr.Of(err)
+	if report.Replicaset != "" && report.Replicaset != n.Replicaset || report.Cause != servererr.ReadOnly || x.roles.isDemoted(n.ID) {
 		return
 	}
-	r := &c.roles
+	r := &x.roles
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	topo := c.Topology()
-	if topo == nil || c.closed.Load() || r.isDemoted(n.ID) {
+	topo := x.Cluster.Topology()
+	if topo == nil || x.closed.Load() || r.isDemoted(n.ID) {
 		return
 	}
 	if l, ok := topo.Leader(n.Replicaset); !ok || l.UUID != n.ID {
 		return // the next snapshot is here already
 	}
 	r.set(n.ID, true)
-	c.log.Info("picodata: node refuses writes", "node", n.Name, "address", n.Address, "replicaset", n.ReplicasetName, "tier", n.Tier, "error", e)
+	x.Logger.Info("picodata: node refuses writes", "node", n.Name, "address", n.Address, "replicaset", n.ReplicasetName, "tier", n.Tier, "error", err)
 	if r.timers == nil {
 		r.timers = make(map[string]options.Timer)
 	}
-	r.timers[n.ID] = c.clock.AfterFunc(demotionLasts, func() {
+	r.timers[n.ID] = x.Clock.AfterFunc(demotionLasts, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if c.closed.Load() || !r.isDemoted(n.ID) {
+		if x.closed.Load() || !r.isDemoted(n.ID) {
 			return
 		}
 		r.set(n.ID, false)
-		c.applyNodes(c.Topology())
+		x.applyNodes(x.Cluster.Topology())
 	})
-	c.applyNodes(topo)
+	x.applyNodes(topo)
 }
 
-// unsettled reports whether somebody who waits for a node of some role may expect another snapshot soon: a
+// Unsettled reports whether somebody who waits for a node of some role may expect another snapshot soon: a
 // replicaset is between two leaders.
-func (c *Connector) unsettled(topo *metadata.Topology) bool {
-	if c.roles.any() {
+func (x *Executor) Unsettled(topo *metadata.Topology) bool {
+	if x.roles.any() {
 		return true
 	}
-	if c.cfg.InstanceRole == options.RoleAny {
+	if x.Options.InstanceRole == options.RoleAny {
 		return false // hints for a role wait by themselves
 	}
 	for i := range topo.Replicasets {
@@ -147,4 +148,46 @@ func (c *Connector) unsettled(topo *metadata.Topology) bool {
 		}
 	}
 	return false
+}
+
+// Apply takes a new snapshot: the pool gets its nodes, routing its view, and statements that its changes may have
+// put to sleep are seen to. It runs on the goroutine that reads the topology.
+func (x *Executor) Apply(old, topo *metadata.Topology) {
+	x.roles.mu.Lock()
+	x.roles.forget(topo)
+	x.applyNodes(topo)
+	x.roles.mu.Unlock()
+	x.routing.topologyChanged(old, topo)
+	x.clusterChanged(old, topo)
+}
+
+// applyNodes makes the node set of a snapshot the pool's. roles.mu is held.
+func (x *Executor) applyNodes(topo *metadata.Topology) {
+	views := metadata.Select(x.Options, topo)
+	nodes := make([]pool.NodeSpec, 0, len(views))
+	for i := range views {
+		v := &views[i]
+		if v.Excluded.Unreachable() {
+			continue
+		}
+		nodes = append(nodes, x.nodeSpec(v))
+	}
+	x.Pool.Apply(nodes)
+}
+
+// nodeSpec describes one node of the set to the pool.
+func (x *Executor) nodeSpec(v *metadata.NodeView) pool.NodeSpec {
+	n := pool.NodeSpec{ID: v.ID, Name: v.Name(), Address: v.Address, Eligible: v.Excluded == metadata.Included}
+	var few [4]string // on the stack: a snapshot may have a thousand nodes
+	addresses := append(append(few[:0], v.Address), v.Alternates...)
+	if in := v.Instance; in != nil {
+		n.Tier, n.Replicaset, n.ReplicasetName, n.Role, n.Zone = in.Tier, in.ReplicasetUUID, in.ReplicasetName, in.Role, in.FailureDomain
+		addresses = append(addresses, in.Advertised)
+		if x.roles.isDemoted(in.UUID) {
+			n.Role = metadata.RoleUnknown
+			n.Eligible = n.Eligible && x.Options.InstanceRole == options.RoleAny
+		}
+	}
+	n.Weight, n.MaxConns, n.Priority = pool.Rules(x.Options, n.Name, addresses, n.Tier)
+	return n
 }

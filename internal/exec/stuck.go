@@ -1,4 +1,4 @@
-package picodata
+package exec
 
 import (
 	"slices"
@@ -18,31 +18,31 @@ type flight struct {
 	epoch uint64     // the cluster's when it began, see stuck
 	tier  string     // the tier that it touches alone; "" = not known
 	rerun bool       // it may be run again if it is interrupted
-	next  *flight    // of the same session
+	next  *flight    // of the same checkout
 }
 
-// depart notes a statement that is about to be handed to conn. A session has one at a time, or more
+// depart notes a statement that is about to be handed to conn. A checkout has one at a time, or more
 // while rows are open on it.
-func (s *session) depart(conn *wire.Conn, tier string, rerun bool) *flight {
-	epoch := s.c.stuck.epoch.Load()
+func (c *Checkout) depart(conn *wire.Conn, tier string, rerun bool) *flight {
+	epoch := c.x.stuck.epoch.Load()
 	op := conn.NextOp()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f := &s.flight
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := &c.flight
 	if f.conn != nil {
-		f = &flight{next: s.flight.next}
-		s.flight.next = f
+		f = &flight{next: c.flight.next}
+		c.flight.next = f
 	}
 	f.conn, f.op, f.epoch, f.tier, f.rerun = conn, op, epoch, tier, rerun
 	return f
 }
 
 // arrive ends a flight: the answer has begun, or will never come.
-func (s *session) arrive(f *flight) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (c *Checkout) arrive(f *flight) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	f.conn = nil
-	for prev := &s.flight; prev.next != nil; prev = prev.next {
+	for prev := &c.flight; prev.next != nil; prev = prev.next {
 		if prev.next == f {
 			prev.next = f.next
 			return
@@ -75,12 +75,12 @@ const (
 )
 
 // clusterChanged looks whether statements of some tiers may have fallen asleep.
-func (c *Connector) clusterChanged(old, topo *metadata.Topology) {
+func (x *Executor) clusterChanged(old, topo *metadata.Topology) {
 	if old == nil || topo.Static {
-		c.stuck.newLeaders(topo)
+		x.stuck.newLeaders(topo)
 		return
 	}
-	tiers := c.stuck.newLeaders(topo)
+	tiers := x.stuck.newLeaders(topo)
 	for i := range old.Instances {
 		was := &old.Instances[i]
 		if was.State != metadata.Online {
@@ -96,32 +96,32 @@ func (c *Connector) clusterChanged(old, topo *metadata.Topology) {
 	if len(tiers) == 0 {
 		return
 	}
-	before := c.stuck.epoch.Add(1)
-	c.stuckAfter(stuckGrace, func() { c.wake(before, tiers, true) })
-	c.stuckAfter(stuckWindow, func() {
-		window := c.stuck.epoch.Add(1)
-		c.stuckAfter(stuckLate-stuckWindow, func() { c.wake(window, tiers, true) })
-		if d := c.cfg.StuckStatementTimeout; d > 0 {
-			c.stuckAfter(d, func() { c.wake(window, tiers, false) })
+	before := x.stuck.epoch.Add(1)
+	x.stuckAfter(stuckGrace, func() { x.wake(before, tiers, true) })
+	x.stuckAfter(stuckWindow, func() {
+		window := x.stuck.epoch.Add(1)
+		x.stuckAfter(stuckLate-stuckWindow, func() { x.wake(window, tiers, true) })
+		if d := x.Options.StuckStatementTimeout; d > 0 {
+			x.stuckAfter(d, func() { x.wake(window, tiers, false) })
 		}
 	})
-	if d := c.cfg.StuckStatementTimeout; d > 0 {
-		c.stuckAfter(d, func() { c.wake(before, tiers, false) })
+	if d := x.Options.StuckStatementTimeout; d > 0 {
+		x.stuckAfter(d, func() { x.wake(before, tiers, false) })
 	}
 }
 
 // newLeaders returns the tiers of replicasets that have another leader than the last one known.
-func (x *stuck) newLeaders(topo *metadata.Topology) (tiers []string) {
-	if x.leaders == nil {
-		x.leaders = make(map[string]string)
+func (k *stuck) newLeaders(topo *metadata.Topology) (tiers []string) {
+	if k.leaders == nil {
+		k.leaders = make(map[string]string)
 	}
 	for i := range topo.Replicasets {
 		r := &topo.Replicasets[i]
 		if r.LeaderUUID == "" {
 			continue
 		}
-		last := x.leaders[r.UUID]
-		x.leaders[r.UUID] = r.LeaderUUID
+		last := k.leaders[r.UUID]
+		k.leaders[r.UUID] = r.LeaderUUID
 		if last != "" && last != r.LeaderUUID && !slices.Contains(tiers, r.Tier) {
 			tiers = append(tiers, r.Tier)
 		}
@@ -130,59 +130,53 @@ func (x *stuck) newLeaders(topo *metadata.Topology) (tiers []string) {
 }
 
 // stuckAfter is the clock's AfterFunc until the connector is closed.
-func (c *Connector) stuckAfter(d time.Duration, f func()) {
-	x := &c.stuck
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if c.closed.Load() {
+func (x *Executor) stuckAfter(d time.Duration, f func()) {
+	k := &x.stuck
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if x.closed.Load() {
 		return
 	}
-	if x.timers == nil {
-		x.timers = make(map[uint64]options.Timer)
+	if k.timers == nil {
+		k.timers = make(map[uint64]options.Timer)
 	}
-	x.set++
-	key := x.set
-	x.timers[key] = c.clock.AfterFunc(d, func() {
-		x.mu.Lock()
-		delete(x.timers, key)
-		x.mu.Unlock()
-		if !c.closed.Load() {
+	k.set++
+	key := k.set
+	k.timers[key] = x.Clock.AfterFunc(d, func() {
+		k.mu.Lock()
+		delete(k.timers, key)
+		k.mu.Unlock()
+		if !x.closed.Load() {
 			f()
 		}
 	})
 }
 
 // stop ends what stuckAfter has begun.
-func (x *stuck) stop() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, t := range x.timers {
+func (k *stuck) stop() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, t := range k.timers {
 		t.Stop()
 	}
-	x.timers = nil
+	k.timers = nil
 }
 
 // wake interrupts the statements of these tiers that began before an epoch and still wait: those that
 // are run again then, or all others, which end with an error.
-func (c *Connector) wake(epoch uint64, tiers []string, rerun bool) {
-	c.mu.Lock()
-	all := make([]*session, 0, len(c.sessions))
-	for s := range c.sessions {
-		all = append(all, s)
-	}
-	c.mu.Unlock()
+func (x *Executor) wake(epoch uint64, tiers []string, rerun bool) {
 	n := 0
-	for _, s := range all {
-		s.mu.Lock()
-		for f := &s.flight; f != nil; f = f.next {
+	for _, c := range x.all() {
+		c.mu.Lock()
+		for f := &c.flight; f != nil; f = f.next {
 			if f.conn != nil && f.epoch < epoch && f.rerun == rerun && concerns(tiers, f.tier) && f.conn.Interrupt(f.op) {
 				n++
 			}
 		}
-		s.mu.Unlock()
+		c.mu.Unlock()
 	}
 	if n > 0 {
-		c.log.Info("picodata: waiting statements interrupted, their tier has another leader", "statements", n, "tiers", tiers, "run_again", rerun)
+		x.Logger.Info("picodata: waiting statements interrupted, their tier has another leader", "statements", n, "tiers", tiers, "run_again", rerun)
 	}
 }
 

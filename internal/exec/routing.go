@@ -1,6 +1,7 @@
-package picodata
+package exec
 
 import (
+	"context"
 	"database/sql/driver"
 	"math/rand/v2"
 	"sync"
@@ -16,21 +17,18 @@ import (
 // routing keeps what decisions are made of: the view of the cluster, replaced whole at every
 // change, and what servers said of texts.
 type routing struct {
-	c      *Connector
+	x      *Executor
 	view   atomic.Pointer[route.View]
 	tables atomic.Pointer[route.Tables]
 	health route.Health
 	// epoch grows when what servers said of texts may have become wrong.
-	epoch     atomic.Uint64
-	ejections ejections
-	counts    sync.Map // counter's name → *atomic.Uint64
+	epoch  atomic.Uint64
+	counts sync.Map // counter's name → *atomic.Uint64
 }
-
-func (r *routing) init(c *Connector) { r.c = c }
 
 // wantNotice reports whether servers are asked for the sharding keys of texts.
 func (r *routing) wantNotice() bool {
-	o := r.c.cfg
+	o := r.x.Options
 	if o.NoShard.Behavior == options.NoShardFail {
 		return true // nothing may run before the key is known
 	}
@@ -45,8 +43,6 @@ func (r *routing) topologyChanged(old, topo *metadata.Topology) {
 	r.renew()
 }
 
-func (r *routing) bucketsChanged(*metadata.BucketMap) { r.renew() }
-
 func (r *routing) tablesChanged(tables map[string]schema.Table) {
 	var t *route.Tables
 	if tables != nil { // nil: the user may not read them any more
@@ -58,7 +54,36 @@ func (r *routing) tablesChanged(tables map[string]schema.Table) {
 }
 
 func (r *routing) renew() {
-	r.view.Store(route.NewView(r.c.cfg, r.c.Topology(), r.c.watcher.Buckets(), r.tables.Load()))
+	r.view.Store(route.NewView(r.x.Options, r.x.Cluster.Topology(), r.x.Cluster.Buckets(), r.tables.Load()))
+}
+
+// Learn takes a server's notice if it tells a text's sharding key. False: the notice is about something else.
+func (x *Executor) Learn(message string) bool { return x.routing.learn(message) }
+
+// BucketsChanged is told that there is a new bucket map.
+func (x *Executor) BucketsChanged(*metadata.BucketMap) { x.routing.renew() }
+
+// TablesChanged is told what is known of the tables; nil: they may not be read any more.
+func (x *Executor) TablesChanged(tables map[string]schema.Table) { x.routing.tablesChanged(tables) }
+
+// WantsKeys reports whether servers are to be asked for the sharding keys of texts.
+func (x *Executor) WantsKeys() bool { return x.routing.wantNotice() }
+
+// Plan says where a statement would go. It has a node parse a text whose sharding key nobody has told yet.
+func (x *Executor) Plan(ctx context.Context, query string, args []driver.NamedValue) (route.Plan, error) {
+	if err := x.Cluster.Start(ctx); err != nil {
+		return route.Plan{}, x.waitFailed(err)
+	}
+	t, h := x.texts.get(query), HintOf(ctx)
+	p := x.routing.plan(t, args, h)
+	if p.Kind == route.Learn || p.Reason == route.MetaMiss && x.routing.wants(t) {
+		r := run{c: &Checkout{x: x}, x: x, op: opQuery, ctx: ctx, hint: h, text: t, args: args}
+		if err := r.learn(); err != nil {
+			return route.Plan{}, err
+		}
+		p = x.routing.plan(t, args, h)
+	}
+	return p, nil
 }
 
 // learn takes a notice about a text's sharding key. false: the notice is about something else.
@@ -69,10 +94,10 @@ func (r *routing) learn(message string) bool {
 	case schema.ErrOtherNotice:
 		return false
 	default:
-		r.c.log.Warn("picodata: a server's notice about a statement's sharding key can't be read", "error", err)
+		r.x.Logger.Warn("picodata: a server's notice about a statement's sharding key can't be read", "error", err)
 		return true
 	}
-	if t := r.c.texts.known(sql); t != nil {
+	if t := r.x.texts.known(sql); t != nil {
 		t.keys.Store(&keyAnswer{meta: meta, known: true, epoch: r.epoch.Load()})
 	}
 	return true
@@ -80,7 +105,7 @@ func (r *routing) learn(message string) bool {
 
 // asked notes that a text was parsed by a server that was asked for its key. If it said nothing,
 // it won't the next time.
-func (r *routing) asked(t *text) {
+func (r *routing) asked(t *Text) {
 	old, epoch := t.keys.Load(), r.epoch.Load()
 	if (old == nil || old.epoch != epoch) && r.wantNotice() {
 		t.keys.CompareAndSwap(old, &keyAnswer{epoch: epoch}) // another node may have said something meanwhile
@@ -89,21 +114,21 @@ func (r *routing) asked(t *text) {
 
 // wants reports whether a server should parse the text, and so tell its key, though it may know the text by
 // name: what was told before is forgotten or doesn't count any more.
-func (r *routing) wants(t *text) bool { return r.answer(t) == nil && r.wantNotice() }
+func (r *routing) wants(t *Text) bool { return r.answer(t) == nil && r.wantNotice() }
 
 // outdated notes that the schema has changed since a server last said something of the text.
-func (r *routing) outdated(t *text) {
+func (r *routing) outdated(t *Text) {
 	t.keys.Store(nil)
-	r.c.watcher.Hint(schema.HintTables)
+	r.x.Cluster.Hint(schema.HintTables)
 }
 
 // dialFailed counts the replicasets whose nodes couldn't be connected to.
 func (r *routing) dialFailed(err *pool.DialError) {
-	t := r.c.Topology()
+	t := r.x.Cluster.Topology()
 	if t == nil {
 		return
 	}
-	now := r.c.clock.Now()
+	now := r.x.Clock.Now()
 	for _, n := range err.Nodes {
 		if in, ok := t.ByName(n.Node); ok {
 			r.health.Error(in.ReplicasetUUID, now)
@@ -113,13 +138,13 @@ func (r *routing) dialFailed(err *pool.DialError) {
 
 // checkoutFailed counts that no connection of the replicaset could be had in time.
 func (r *routing) checkoutFailed(replicaset string) {
-	if r.c.cfg.NoShard.Behavior == options.NoShardRandomHealthy {
-		r.health.Error(replicaset, r.c.clock.Now())
+	if r.x.Options.NoShard.Behavior == options.NoShardRandomHealthy {
+		r.health.Error(replicaset, r.x.Clock.Now())
 	}
 }
 
 // answer returns what a server said of the text, or nil.
-func (r *routing) answer(t *text) *keyAnswer {
+func (r *routing) answer(t *Text) *keyAnswer {
 	k := t.keys.Load()
 	if k == nil || k.epoch != r.epoch.Load() {
 		return nil
@@ -128,23 +153,23 @@ func (r *routing) answer(t *text) *keyAnswer {
 }
 
 // plan decides where a statement may run.
-func (r *routing) plan(t *text, args []driver.NamedValue, h *hint) route.Plan {
-	in := route.Input{View: r.view.Load(), Info: &t.info, Args: args}
-	if h != nil && h.placed {
-		in.Hint = &h.place
+func (r *routing) plan(t *Text, args []driver.NamedValue, h *Hint) route.Plan {
+	in := route.Input{View: r.view.Load(), Info: &t.Info, Args: args}
+	if h != nil && h.Placed {
+		in.Hint = &h.Place
 	}
 	if k := r.answer(t); k != nil {
 		in.Key, in.KeyKnown, in.KeyAsked = k.meta, k.known, !k.known
 	}
-	switch r.c.cfg.NoShard.Behavior {
+	switch r.x.Options.NoShard.Behavior {
 	case options.NoShardRandom, options.NoShardRandomHealthy:
-		in.Random, in.Health, in.Now = rand.Uint64(), &r.health, r.c.clock.Now()
+		in.Random, in.Health, in.Now = rand.Uint64(), &r.health, r.x.Clock.Now()
 	}
 	p := route.Decide(&in)
 	if p.Refresh != "" {
-		r.c.watcher.Hint(p.Refresh)
+		r.x.Cluster.Hint(p.Refresh)
 	}
-	if p.Kind == route.Leader && r.c.roles.isDemoted(p.InstanceUUID) {
+	if p.Kind == route.Leader && r.x.roles.isDemoted(p.InstanceUUID) {
 		p.Kind, p.Role, p.InstanceUUID, p.Instance = route.Balance, options.RoleAny, "", ""
 		p.Reason, p.Detail = route.NoLeader, "it has shown to be read-only"
 	}
@@ -155,42 +180,37 @@ func (r *routing) plan(t *text, args []driver.NamedValue, h *hint) route.Plan {
 func (r *routing) request(p *route.Plan) pool.Request {
 	switch p.Kind {
 	case route.Leader:
-		return pool.Request{Node: p.InstanceUUID, Wait: r.c.cfg.RoutingAcquireTimeout}
+		return pool.Request{Node: p.InstanceUUID, Wait: r.x.Options.RoutingAcquireTimeout}
 	case route.Filter:
 		req := pool.Request{Node: p.InstanceUUID, Replicaset: p.ReplicasetUUID, Tier: p.Tier, Role: p.Role, Strict: p.Strict}
 		if req.Replicaset != "" || req.Node != "" {
 			req.Tier = "" // said by the replicaset, and a tier's name may be unknown
 		}
 		if !p.Strict {
-			req.Wait = r.c.cfg.RoutingAcquireTimeout
+			req.Wait = r.x.Options.RoutingAcquireTimeout
 		}
 		return req
 	}
 	return pool.Request{}
 }
 
-// met reports whether a node is one that the plan is for.
-func met(p *route.Plan, n *pool.NodeInfo) bool {
-	if p.InstanceUUID != "" && n.ID != p.InstanceUUID || p.ReplicasetUUID != "" && n.Replicaset != p.ReplicasetUUID {
-		return false
-	}
-	if p.Kind == route.Filter && p.ReplicasetUUID == "" && p.InstanceUUID == "" && p.Tier != "" && n.Tier != p.Tier {
-		return false
-	}
-	return n.Role.Is(p.Role)
-}
-
 // tally counts a decision once a node is leased: a plan that the gate couldn't follow counts by the reason.
 func (r *routing) tally(p *route.Plan, n *pool.NodeInfo) {
 	name := p.Counter()
-	if p.Kind != route.Balance && !p.Strict && !met(p, n) {
+	if p.Kind != route.Balance && !p.Strict && !r.asPlanned(p, n) {
 		name = string(route.LeaderBusy)
-		if r.ejected(p.InstanceUUID) {
+		if r.x.Pool.Ejected(p.InstanceUUID) {
 			name = string(route.LeaderEjected)
 		}
 		r.checkoutFailed(p.ReplicasetUUID)
 	}
 	r.counter(name).Add(1)
+}
+
+// asPlanned reports whether the plan's preference was met.
+func (r *routing) asPlanned(p *route.Plan, n *pool.NodeInfo) bool {
+	req := r.request(p)
+	return req.Matches(n)
 }
 
 func (r *routing) counter(name string) *atomic.Uint64 {

@@ -1,4 +1,4 @@
-package picodata
+package exec
 
 import (
 	"context"
@@ -41,74 +41,40 @@ func wireOf(c pool.Conn) *wire.Conn {
 	return c.(*wire.Conn)
 }
 
-// buildMirror makes the mirror if one is configured.
-func (c *Connector) buildMirror() error {
-	if c.cfg.Mirror == "" && len(c.cfg.MirrorMap) == 0 {
-		return nil
-	}
-	o, hosts, err := c.mirrorOptions()
-	if err != nil {
-		return err
-	}
-	cfg := &wire.Config{
-		Options:        o,
-		StartupOptions: o.StartupOptions(false, o.StatementCacheSize > 0 && !plain(o)),
-		Password:       passwordOf(o),
-	}
-	c.mirror = mirror.New(mirror.Config{
+// StartMirror makes the mirror. login is how its connections are made, hosts are the addresses of its nodes.
+// executed, unless nil, hears of each statement that is over there. It is called before the first statement.
+func (x *Executor) StartMirror(login *wire.Config, hosts []string, executed func(mirror.Executed)) {
+	x.mirror = mirror.New(mirror.Config{
 		Hosts: hosts,
 		Dial: func(ctx context.Context, address string) (mirror.Conn, error) {
-			w, err := wire.Dial(ctx, cfg, wire.Target{Address: address})
+			w, err := wire.Dial(ctx, login, wire.Target{Address: address})
 			if err != nil {
 				return nil, err
 			}
 			return mirrorConn{w}, nil
 		},
-		Ours:       c.ours,
-		OnExecuted: c.tracedMirror(),
-		Options:    c.cfg,
-		Clock:      c.cfg.Clock,
-		Logger:     c.cfg.Logger,
+		Ours:       x.ours,
+		OnExecuted: executed,
+		Options:    x.Options,
+		Clock:      x.Clock,
+		Logger:     x.Options.Logger,
 		Seed:       rand.Uint64(),
 	})
 	// The same address is the same server, which needs no question.
-	for _, m := range c.cfg.MirrorMap {
+	for _, m := range x.Options.MirrorMap {
 		hosts = append(hosts, hostPort(m.To))
 	}
-	for _, h := range c.cfg.Hosts {
+	for _, h := range x.Options.Hosts {
 		if slices.Contains(hosts, h.Address()) {
-			c.mirror.TurnOff(mirror.SameCluster())
+			x.mirror.TurnOff(mirror.SameCluster())
 			break
 		}
 	}
-	return nil
-}
-
-// mirrorOptions are who logs in to the mirror and how, and the addresses of its nodes. How sockets are opened,
-// the clock and the log are the connector's; everything else is the mirror's own.
-func (c *Connector) mirrorOptions() (o *options.Config, hosts []string, err error) {
-	if c.cfg.Mirror == "" {
-		return c.cfg.Clone(), nil, nil
-	}
-	if o, err = options.ParseDSN(c.cfg.Mirror); err != nil {
-		return nil, nil, err
-	}
-	if o.DialFunc == nil {
-		o.DialFunc = c.cfg.DialFunc
-	}
-	o.Clock, o.Logger = c.cfg.Clock, c.cfg.Logger
-	if err = o.Normalize(); err != nil {
-		return nil, nil, err
-	}
-	for _, h := range o.Hosts {
-		hosts = append(hosts, h.Address())
-	}
-	return o, hosts, nil
 }
 
 // ours tells whether an instance is one of the cluster's own.
-func (c *Connector) ours(uuid string) bool {
-	t := c.Topology()
+func (x *Executor) ours(uuid string) bool {
+	t := x.Cluster.Topology()
 	if t == nil || uuid == "" {
 		return false
 	}
@@ -123,26 +89,26 @@ func (c *Connector) ours(uuid string) bool {
 	return false
 }
 
-// withMirror gives a new connection its mirror, if its node has one.
-func (c *Connector) withMirror(w *wire.Conn, n pool.NodeSpec) pool.Conn {
-	if c.mirror == nil {
+// WithMirror gives a new connection its mirror, if its node has one.
+func (x *Executor) WithMirror(w *wire.Conn, n pool.NodeSpec) pool.Conn {
+	if x.mirror == nil {
 		return w
 	}
-	if line := c.mirror.Line(c.mirrorOf(n)); line != nil {
+	if line := x.mirror.Line(x.mirrorOf(n)); line != nil {
 		return &mirrored{Conn: w, line: line}
 	}
 	return w
 }
 
 // mirrorOf is the address that mirror_map gives a node, by its name or one of its addresses; "" = none.
-func (c *Connector) mirrorOf(n pool.NodeSpec) string {
+func (x *Executor) mirrorOf(n pool.NodeSpec) string {
 	names := []string{n.Name, n.Address}
-	if t := c.Topology(); t != nil {
+	if t := x.Cluster.Topology(); t != nil {
 		if in, ok := t.Instance(n.ID); ok {
 			names = append(names, hostPort(in.Advertised))
 		}
 	}
-	for _, m := range c.cfg.MirrorMap {
+	for _, m := range x.Options.MirrorMap {
 		if slices.Contains(names, m.From) || slices.Contains(names, hostPort(m.From)) {
 			return hostPort(m.To)
 		}
@@ -178,14 +144,14 @@ func (r *run) offer() {
 		return
 	}
 	r.offered = true
-	if r.s.c.cfg.MirrorMode == options.MirrorReads {
-		if !r.text.info.PlainRead {
+	if r.x.Options.MirrorMode == options.MirrorReads {
+		if !r.text.Info.PlainRead {
 			return
 		}
-	} else if class := r.text.info.Class; class == sqltext.Empty || class == sqltext.Tx {
+	} else if class := r.text.Info.Class; class == sqltext.Empty || class == sqltext.Tx {
 		return // nothing happens on either side
 	}
-	r.shadow = m.line.Offer(r.text.sql, r.args, r.op == opQuery)
+	r.shadow = m.line.Offer(r.text.SQL, r.args, r.op == opQuery)
 }
 
 // compare tells the mirror how the statement ended here: with an error, or so many rows touched.
@@ -200,7 +166,7 @@ func (r *run) compare(err error) {
 }
 
 // compare tells it of a query's end.
-func (r *rows) compare(err error) {
+func (r *Rows) compare(err error) {
 	switch {
 	case r.shadow == nil:
 	case err != nil:
@@ -210,12 +176,4 @@ func (r *rows) compare(err error) {
 	default:
 		r.shadow.Done(r.answer.Complete())
 	}
-}
-
-// mirrorStats is the mirror's part of Stats.
-func (c *Connector) mirrorStats() MirrorStats {
-	if c.mirror == nil {
-		return MirrorStats{}
-	}
-	return c.mirror.Stats()
 }

@@ -1,0 +1,245 @@
+package picodata
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lib/pq"
+
+	"github.com/picodata/go-picodata/internal/exec"
+	"github.com/picodata/go-picodata/internal/pool"
+	"github.com/picodata/go-picodata/internal/route"
+	"github.com/picodata/go-picodata/metadata"
+	"github.com/picodata/go-picodata/options"
+)
+
+// Errors about nodes and connections: what kept a statement from being handed to a server. Use errors.As.
+
+type (
+	// ConfigError is a fault in a DSN or a Config.
+	ConfigError = options.ConfigError
+	// NodeError says what a node answered that was asked for the topology, or why it couldn't be asked.
+	NodeError = metadata.NodeError
+)
+
+// AcquireTimeoutError says that no connection became free within acquire_timeout, and who holds them. It is
+// net.Error-like: Timeout returns true. It isn't a context error: the caller's context is still good.
+type AcquireTimeoutError struct {
+	Filter  string        // which nodes would have done
+	Waited  time.Duration // acquire_timeout
+	Nodes   []NodeLoad    // those that would have done; read only, errors may share it
+	Max     int           // the cluster's cap; 0 = none
+	Open    int           // connections that count toward it
+	Waiting int           // requests waiting at that time, this one included
+	Dial    *DialError    // dials that failed meanwhile; nil: none
+}
+
+// NodeLoad says who holds a node's connections.
+type NodeLoad struct {
+	Name, Address string
+	State         string        // "", "ejected", "full" (the server said so), "slow" (dials take long)
+	Max           int           // cap; 0 = none
+	Busy          int           // leased
+	Idle          int           // can't be used by the request, or there would be no error
+	Dialing       int           // slots taken for dials
+	Draining      int           // being closed
+	Waiting       int           // requests that wait for a dial of this node
+	Longest       time.Duration // age of its oldest lease
+}
+
+// Error lists the nodes with what holds them.
+func (e *AcquireTimeoutError) Error() string {
+	p := pool.AcquireTimeoutError{Filter: e.Filter, Waited: e.Waited, Max: e.Max, Open: e.Open, Waiting: e.Waiting}
+	for _, n := range e.Nodes {
+		p.Nodes = append(p.Nodes, pool.NodeLoad(n))
+	}
+	if e.Dial != nil {
+		p.Dial = e.Dial.internal()
+	}
+	return p.Error()
+}
+
+// Timeout is true.
+func (e *AcquireTimeoutError) Timeout() bool { return true }
+
+// Unwrap gives the failed dials, if there were any.
+func (e *AcquireTimeoutError) Unwrap() error {
+	if e.Dial == nil {
+		return nil
+	}
+	return e.Dial
+}
+
+// NoNodeError says that no node of the set may serve a request, and which condition left none.
+type NoNodeError struct {
+	Filter     string        // which nodes were asked for
+	Nodes      int           // known nodes
+	Ineligible int           // excluded by instance_role or the tiers that are allowed
+	Unmatched  int           // excluded by the filter
+	Roleless   int           // would match but for their role, which isn't known now
+	Ejected    int           // match, but are ejected
+	Overflow   int           // match, but have weight 0 and overflow doesn't allow them now
+	RetryIn    time.Duration // when the first ejection ends; 0 = none
+	Waited     time.Duration
+}
+
+// Error says which condition left no node.
+func (e *NoNodeError) Error() string { return (*pool.NoNodeError)(e).Error() }
+
+// DialError says that no candidate could be connected to, with the cause for each. It unwraps to all of them.
+type DialError struct {
+	Filter string // which nodes would have done
+	Nodes  []*NodeDialError
+}
+
+// NodeDialError is a failed dial of one node. It unwraps to the cause.
+type NodeDialError struct {
+	Node, Address string
+	Err           error
+}
+
+// Error names the node.
+func (e *NodeDialError) Error() string { return (*pool.NodeDialError)(e).Error() }
+
+// Unwrap gives the cause.
+func (e *NodeDialError) Unwrap() error { return e.Err }
+
+// Error lists every attempt with its cause.
+func (e *DialError) Error() string { return e.internal().Error() }
+
+// Unwrap gives the attempts, so that errors.Is and errors.As look into each.
+func (e *DialError) Unwrap() []error {
+	errs := make([]error, len(e.Nodes))
+	for i, n := range e.Nodes {
+		errs[i] = n
+	}
+	return errs
+}
+
+func (e *DialError) internal() *pool.DialError {
+	p := &pool.DialError{Filter: e.Filter}
+	for _, n := range e.Nodes {
+		p.Nodes = append(p.Nodes, (*pool.NodeDialError)(n))
+	}
+	return p
+}
+
+// AuthError says that a node refused the login. It is final for the connector until the password
+// function gives another password or a cool-down ends: after four failed logins in a row
+// Picodata locks a user on that instance. It unwraps to *pq.Error.
+type AuthError struct {
+	Node, Address string
+	CoolDown      time.Duration // from the refusal; 0 = none
+	Err           error
+}
+
+// Error names the node and the cool-down.
+func (e *AuthError) Error() string { return (*pool.LoginError)(e).Error() }
+
+// Unwrap gives the server's error.
+func (e *AuthError) Unwrap() error { return e.Err }
+
+// RoleUnknownError says that instance_role asks for a role and that the user may not read who has
+// which. It unwraps to *NoNodeError.
+type RoleUnknownError struct {
+	Grants []string // statements that an administrator can run to mend it
+	cause  error
+}
+
+// Error gives the GRANT that helps.
+func (e *RoleUnknownError) Error() string {
+	return fmt.Sprintf("%v; the user may not read which instance leads: as admin run %s, or use instance_role=any", e.cause, strings.Join(e.Grants, "; "))
+}
+
+// Unwrap gives the cause.
+func (e *RoleUnknownError) Unwrap() error { return e.cause }
+
+// ShardRangeError: no_shard_specified_behavior=shard_N names a replicaset that the tier doesn't have.
+type ShardRangeError struct {
+	Shard int
+	Tier  string
+	Have  int // replicasets of the tier
+}
+
+// Error says what there is.
+func (e *ShardRangeError) Error() string { return (*route.ShardRangeError)(e).Error() }
+
+// BucketRangeError: ToBucket names a bucket that the tier doesn't have.
+type BucketRangeError struct {
+	Tier   string
+	Bucket uint64
+	Count  uint64 // buckets are numbered from 1 to Count
+}
+
+// Error says which buckets there are.
+func (e *BucketRangeError) Error() string { return (*route.BucketRangeError)(e).Error() }
+
+// UnknownNameError: ToInstance, ToReplicaset or ToTier names what the cluster doesn't have.
+type UnknownNameError struct {
+	What string // "instance", "replicaset" or "tier"
+	Name string
+}
+
+// Error says what was asked for.
+func (e *UnknownNameError) Error() string { return (*route.UnknownNameError)(e).Error() }
+
+// faults makes the errors that programs see: it is the exec.Faults.
+type faults struct{}
+
+// Server is what a server answered with.
+func (faults) Server(p *pq.Error, n *pool.NodeInfo) error { return newError(p, nodeOf(n)) }
+
+// Unknown says that nobody can tell whether a statement took effect.
+func (faults) Unknown(u *exec.Unknown) error {
+	return &OutcomeUnknownError{Node: nodeOf(u.Node), Fingerprint: u.Fingerprint, Partly: u.Partly, cause: u.Cause}
+}
+
+// RolesUnknown says which grants would tell who leads.
+func (faults) RolesUnknown(grants []string, cause error) error {
+	return &RoleUnknownError{Grants: grants, cause: cause}
+}
+
+// Plan is the public form of what keeps a hint or setting from being met.
+func (faults) Plan(err error) error {
+	switch e := err.(type) {
+	case *route.ShardRangeError:
+		return (*ShardRangeError)(e)
+	case *route.BucketRangeError:
+		return (*BucketRangeError)(e)
+	case *route.UnknownNameError:
+		return (*UnknownNameError)(e)
+	}
+	return err
+}
+
+// Pool is the public form of an error of the gate's.
+func (faults) Pool(err error) error {
+	switch e := err.(type) {
+	case *pool.AcquireTimeoutError:
+		t := &AcquireTimeoutError{Filter: e.Filter, Waited: e.Waited, Max: e.Max, Open: e.Open, Waiting: e.Waiting}
+		t.Nodes = make([]NodeLoad, len(e.Nodes))
+		for i := range e.Nodes {
+			t.Nodes[i] = NodeLoad(e.Nodes[i])
+		}
+		if e.Dial != nil {
+			t.Dial = dialError(e.Dial)
+		}
+		return t
+	case *pool.NoNodeError:
+		return (*NoNodeError)(e)
+	case *pool.DialError:
+		return dialError(e)
+	case *pool.LoginError:
+		return (*AuthError)(e)
+	}
+	return err
+}
+
+func dialError(e *pool.DialError) *DialError {
+	d := &DialError{Filter: e.Filter, Nodes: make([]*NodeDialError, len(e.Nodes))}
+	for i, n := range e.Nodes {
+		d.Nodes[i] = (*NodeDialError)(n)
+	}
+	return d
+}

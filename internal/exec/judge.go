@@ -1,0 +1,219 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lib/pq"
+
+	"github.com/picodata/go-picodata/internal/pool"
+	"github.com/picodata/go-picodata/internal/servererr"
+	"github.com/picodata/go-picodata/internal/sqltext"
+	"github.com/picodata/go-picodata/internal/wire"
+)
+
+// action is what the driver does about a failed attempt.
+type action uint8
+
+const (
+	giveUp  action = iota // hand the error to the caller
+	retry                 // run it again, elsewhere if there is an elsewhere
+	reroute               // run it again where it belongs: its key is known now
+	revive                // run it again: it was interrupted for that, outside all bounds
+	actions
+)
+
+// actionNames are how logs name them.
+var actionNames = [actions]string{giveUp: "give up", retry: "retry", reroute: "reroute", revive: "leader_changed"}
+
+// ending is what the caller gets if the statement isn't run again.
+type ending uint8
+
+const (
+	asItIs   ending = iota // the error of the wire, or of the arguments
+	byServer               // the server's error
+	byCtx                  // the context's own error
+	notSent                // lost before a byte of it was sent
+	lost                   // the answer is lost; nothing was written
+	unknown                // nobody can tell whether it took effect
+)
+
+// attempt is what is known of one run of a statement that failed.
+type attempt struct {
+	op         operation
+	text       *Text
+	oneBucket  bool // known to touch one bucket at most
+	delivered  bool // a row has reached the caller
+	idempotent bool
+	noRetry    bool
+	routable   bool // a forward refusal can be met by routing
+	tx         bool // inside a Tx, whose writes stay where they are
+}
+
+// verdict is what judge decided.
+type verdict struct {
+	action  action
+	ending  ending // what the caller gets if the action is giveUp, or the tries are used up
+	cause   error  // of the ending
+	partly  bool   // of the unknown: some replicasets may have applied their part
+	kind    servererr.Kind
+	refresh bool // the topology snapshot may be behind
+	connErr bool // the node's health suffers
+	// doubt is set if the attempt may have taken effect although it is run again: whatever the
+	// next attempts bring but success, the caller must hear of it.
+	doubt bool
+}
+
+// judge is the table "Failure" of docs/failure.md: it alone decides what may be run again. The wire says what
+// happened to the bytes, the kind what the server's answer proves.
+func judge(err error, a *attempt) verdict {
+	v := judgeFreely(err, a)
+	if v.action != giveUp && (a.noRetry || a.delivered) {
+		v.action = giveUp
+	}
+	return v
+}
+
+func judgeFreely(err error, a *attempt) verdict {
+	var w *wire.Error
+	if !errors.As(err, &w) {
+		// Neither sent nor refused by a server: a fault of the arguments, say.
+		return verdict{cause: err}
+	}
+	var p *pq.Error
+	if errors.As(w.Cause, &p) && !servererr.Ends(string(p.Code), p.Severity) {
+		return judgeAnswer(p, a)
+	}
+	switch {
+	case w.Cancelled():
+		// Never the node's fault, and never run again: nobody waits for it any more.
+		v := verdict{ending: byCtx, cause: contextCause(w.Cause)}
+		if w.Sent && a.mayHaveWritten() {
+			v.ending = unknown
+		}
+		return v
+	case w.Config, w.Local:
+		return verdict{cause: err}
+	case errors.Is(w.Cause, wire.ErrInterrupted):
+		return a.judgeLost(verdict{action: revive, cause: errLeaderChanged})
+	case !w.Sent:
+		return verdict{action: retry, ending: notSent, cause: w, refresh: true, connErr: true}
+	}
+	return a.judgeLost(verdict{action: retry, cause: w.Cause, refresh: true, connErr: true})
+}
+
+// errLeaderChanged is the cause when a statement was ended because it had waited since before a leader
+// changed: such a statement never wakes.
+var errLeaderChanged = errors.New("it had waited since before its tier got another leader, and the server doesn't wake such statements")
+
+// judgeLost decides about a statement that was sent and whose answer will not come.
+func (a *attempt) judgeLost(v verdict) verdict {
+	v.ending = lost
+	switch {
+	case a.harmless():
+		if a.mayHaveWritten() {
+			v.ending, v.doubt = unknown, true
+		}
+	case a.op.executes() && a.text.Info.Class != sqltext.Tx:
+		v.action, v.ending = giveUp, unknown
+	default:
+		v.action = giveUp
+	}
+	return v
+}
+
+// judgeAnswer decides about a statement that a server refused.
+func judgeAnswer(p *pq.Error, a *attempt) verdict {
+	report, _ := servererr.Of(p)
+	v := verdict{action: retry, ending: byServer, cause: p, kind: report.Kind, refresh: report.Kind.StaleRole()}
+	switch report.Kind {
+	case servererr.Stale, servererr.LostStatement, servererr.Capacity:
+		// Refused before anything ran. The wire has prepared it anew once; another node needn't be as unlucky.
+	case servererr.Forward:
+		v.action = giveUp
+		if a.routable {
+			v.action = reroute
+		}
+	case servererr.Switchover, servererr.Route, servererr.Schema:
+		switch {
+		case !a.mayHaveWritten() || a.oneBucket:
+			// The refusal of the one replicaset proves that nothing of it ran. A Tx is tied to its
+			// node: its writes don't wander.
+			if a.tx && a.mayHaveWritten() {
+				v.action = giveUp
+			}
+		default:
+			v.ending, v.partly, v.doubt = unknown, true, a.idempotent
+			if !a.idempotent {
+				v.action = giveUp
+			}
+		}
+	case servererr.Timeout:
+		v.refresh = true
+		if a.mayHaveWritten() {
+			v.ending, v.partly, v.doubt = unknown, !a.oneBucket, a.harmless()
+		}
+		if !a.harmless() {
+			v.action = giveUp
+		}
+	default:
+		v.action = giveUp
+	}
+	return v
+}
+
+// executes reports whether the operation runs its text.
+func (op operation) executes() bool { return op == opQuery || op == opExec }
+
+// harmless reports whether running the operation twice is the same as running it once.
+func (a *attempt) harmless() bool {
+	return a.idempotent || !a.op.executes() || a.text.Info.PlainRead || a.text.Info.Class == sqltext.Empty
+}
+
+func (a *attempt) mayHaveWritten() bool { return a.op.executes() && a.text.writes() }
+
+// callersError is what the caller gets of a verdict.
+func (x *Executor) callersError(v *verdict, t *Text, n *pool.NodeInfo) error {
+	switch v.ending {
+	case byServer:
+		var p *pq.Error
+		if errors.As(v.cause, &p) {
+			return x.Faults.Server(p, n)
+		}
+	case notSent:
+		return &NotSentError{node: n, cause: v.cause}
+	case lost:
+		return fmt.Errorf("picodata: connection to %s lost before the answer was complete: %w", n, v.cause)
+	case unknown:
+		return x.Faults.Unknown(x.unknownOf(v, t, n))
+	}
+	return v.cause
+}
+
+func (x *Executor) unknownOf(v *verdict, t *Text, n *pool.NodeInfo) *Unknown {
+	u := &Unknown{Node: n, Fingerprint: t.Fingerprint(), Partly: v.partly, Cause: v.cause}
+	var p *pq.Error
+	if v.kind != servererr.Other && errors.As(v.cause, &p) {
+		u.Cause = x.Faults.Server(p, n)
+	}
+	return u
+}
+
+// inDoubt is the description of a statement that was run again after an attempt of unknown outcome: the last
+// attempt's error alone would pass the first one over in silence.
+func inDoubt(doubt *Unknown, last error) *Unknown {
+	u := *doubt
+	u.Cause = fmt.Errorf("%w; run again: %w", doubt.Cause, last)
+	return &u
+}
+
+// contextCause is the context's own error within err: callers compare with ==.
+func contextCause(err error) error {
+	for _, c := range [...]error{context.DeadlineExceeded, context.Canceled} {
+		if errors.Is(err, c) {
+			return c
+		}
+	}
+	return err
+}

@@ -1,0 +1,311 @@
+package exec
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/picodata/go-picodata/internal/mirror"
+	"github.com/picodata/go-picodata/internal/pool"
+	"github.com/picodata/go-picodata/internal/route"
+	"github.com/picodata/go-picodata/internal/schema"
+	"github.com/picodata/go-picodata/internal/servererr"
+	"github.com/picodata/go-picodata/internal/sqltext"
+	"github.com/picodata/go-picodata/internal/wire"
+)
+
+type operation uint8
+
+const (
+	opQuery operation = iota
+	opExec
+	opPing
+	opPrepare
+	operations
+)
+
+var operationNames = [operations]string{opQuery: "query", opExec: "exec", opPing: "ping", opPrepare: "prepare"}
+
+// run is one operation on its way: planned, leased, handed to the wire, judged, and run again where
+// that is safe.
+type run struct {
+	c    *Checkout
+	x    *Executor
+	op   operation
+	ctx  context.Context
+	hint *Hint
+	text *Text
+	args []driver.NamedValue
+
+	lease    pool.Lease
+	extra    bool // lease is for this operation only, not the checkout's
+	plan     route.Plan
+	avoid    [4]string
+	tries    int      // attempts that failed
+	doubt    *Unknown // the first attempt that may have taken effect
+	doubtErr error    // what the caller would get of doubt alone
+	flight   *flight
+	learned  bool
+	answer   *wire.Rows
+	affected int64
+	offered  bool               // to the mirror
+	shadow   *mirror.Comparison // nil: not compared with the mirror
+
+	// For tracers.
+	end      func(*Ended) // nil: nobody listens
+	attempts int
+	lastNode *pool.NodeInfo
+	planned  bool
+}
+
+// perform is do for an operation that is over with its answer.
+func (r *run) perform() error {
+	r.trace()
+	err := r.do()
+	if err == nil {
+		r.c.release(r.lease, r.extra)
+	}
+	r.compare(err)
+	r.over(r.affected, err)
+	return err
+}
+
+// trace tells the tracer that the operation begins.
+func (r *run) trace() {
+	r.hint = HintOf(r.ctx)
+	if r.x.Tracer != nil {
+		r.ctx, r.end = r.x.Tracer.Statement(r.ctx, &Started{Operation: operationNames[r.op], Text: r.text, Args: len(r.args)})
+	}
+}
+
+// over tells the tracer that the operation is over.
+func (r *run) over(rows int64, err error) {
+	if r.end == nil {
+		return
+	}
+	e := Ended{Attempts: r.attempts, Rows: rows, Err: err, Node: r.lastNode}
+	if r.planned {
+		e.Reason = r.plan.Counter()
+	}
+	r.end(&e)
+}
+
+// do runs the operation until it succeeds or the judge says stop. On success the lease is held.
+func (r *run) do() error {
+	if err := r.c.Tx.admit(r.text); err != nil {
+		return err
+	}
+	for {
+		if err := r.acquire(); err != nil {
+			return r.fail(err)
+		}
+		err := r.attempt()
+		if err == nil {
+			r.succeed()
+			return nil
+		}
+		if err = r.failed(err, false); err != nil {
+			return err
+		}
+	}
+}
+
+// succeed notes what an answer without an error tells.
+func (r *run) succeed() {
+	if r.op != opQuery {
+		r.x.budget.succeeded()
+	}
+	if len(r.args) > 0 {
+		r.x.routing.asked(r.text)
+	}
+	if r.text.Info.Class == sqltext.DDL && r.op.executes() {
+		r.x.Cluster.Hint(schema.HintTables)
+	}
+}
+
+// fail counts an operation that failed for good and finds the caller's error.
+func (r *run) fail(err error) error {
+	switch {
+	case r.doubt == nil:
+		r.x.budget.failed(false)
+	case err == r.doubtErr:
+		r.x.budget.failed(true)
+	default:
+		r.x.budget.failed(true)
+		err = r.x.Faults.Unknown(inDoubt(r.doubt, err))
+	}
+	return err
+}
+
+// attempt hands the operation to the wire.
+func (r *run) attempt() (err error) {
+	w := wireOf(r.lease.Conn())
+	if r.x.mirror != nil {
+		r.offer()
+	}
+	r.attempts++
+	r.lastNode = r.lease.Node()
+	if len(r.args) > 0 && r.x.routing.wants(r.text) {
+		w.ParseAnew(r.text.SQL)
+	}
+	switch r.op {
+	case opQuery:
+		r.depart(w)
+		if r.answer, err = w.Query(r.ctx, r.text.SQL, r.args); err != nil {
+			r.arrive()
+		}
+	case opExec:
+		r.depart(w)
+		defer r.arrive()
+		var res driver.Result
+		if res, err = w.Exec(r.ctx, r.text.SQL, r.args); err == nil {
+			r.affected, _ = res.RowsAffected() // the wire's results always know
+		}
+	case opPing:
+		err = w.Ping(r.ctx)
+	case opPrepare:
+		err = w.Prepare(r.ctx, r.text.SQL)
+	}
+	return err
+}
+
+// depart notes that a server is about to be asked; for a query until its first row, or its end, is there.
+func (r *run) depart(w *wire.Conn) {
+	rerun, tier := r.text.Info.PlainRead, ""
+	if h := r.hint; h != nil {
+		rerun = (rerun || h.Idempotent) && !h.NoRetry
+	}
+	if r.plan.OneBucket() {
+		tier = r.plan.Tier
+	}
+	r.flight = r.c.depart(w, tier, rerun)
+}
+
+// arrive ends what depart began.
+func (r *run) arrive() {
+	if r.flight != nil {
+		r.c.arrive(r.flight)
+		r.flight = nil
+	}
+}
+
+// failed decides about an attempt that failed. nil: run it again. delivered: a row has reached the caller.
+func (r *run) failed(err error, delivered bool) error {
+	if err := r.weigh(err, delivered); err != nil {
+		return r.fail(err)
+	}
+	return nil
+}
+
+// attempted is what the judge is told.
+func (r *run) attempted(delivered bool) *attempt {
+	a := &attempt{
+		op: r.op, text: r.text, delivered: delivered, tx: r.c.Tx != nil,
+		// By its key, as an INSERT of one row, or as a block, which the server refuses to run over several.
+		oneBucket: r.plan.OneBucket() || r.text.Info.Rows == 1 || r.text.Info.Class == sqltext.Block,
+		routable:  !r.plan.Routed() && (r.hint == nil || !r.hint.Placed) && r.op != opPrepare,
+	}
+	if r.hint != nil {
+		a.idempotent, a.noRetry = r.hint.Idempotent, r.hint.NoRetry
+	}
+	return a
+}
+
+// weigh is failed without the count.
+func (r *run) weigh(err error, delivered bool) error {
+	x, n := r.x, r.lease.Node()
+	v := judge(err, r.attempted(delivered))
+	cause := x.callersError(&v, r.text, n)
+	if r.doubt == nil && (v.doubt || v.ending == unknown) {
+		r.doubt, r.doubtErr = x.unknownOf(&v, r.text, n), cause
+	}
+	if v.refresh {
+		if v.kind == servererr.Switchover {
+			x.demote(err, n)
+		}
+		x.Cluster.Hint(refreshReason(v.kind))
+	}
+	if v.connErr {
+		x.routing.health.Error(n.Replicaset, x.Clock.Now())
+	}
+	if v.kind == servererr.Stale || v.kind == servererr.Schema {
+		x.routing.outdated(r.text)
+	}
+	w := r.lease.Conn()
+	stop := v.action == giveUp || v.action != revive && (r.tries >= x.Options.MaxRetries || !x.budget.mayRetry())
+	switch {
+	case v.connErr:
+		r.c.drop(r.extra)
+		r.lease.Discard(pool.Lost)
+	case stop && w.Usable():
+		r.c.release(r.lease, r.extra)
+	default:
+		r.c.drop(r.extra)
+		r.lease.Release()
+	}
+	if stop {
+		return cause
+	}
+	x.budget.retried(v.action)
+	r.logRerun(v.action, n, err)
+	if v.action == revive {
+		return nil
+	}
+	r.tries++
+	if v.action == reroute {
+		return nil
+	}
+	if v.kind != servererr.Switchover {
+		r.avoid[(r.tries-1)%len(r.avoid)] = n.ID // of those that refuse writes, roles knows more
+	}
+	wait := r.tries - 1
+	if v.connErr {
+		if wait == 0 {
+			return nil // another node is as good now as later
+		}
+		wait-- // but not if it fails too
+	}
+	if serr := x.sleep(r.ctx, backoff(wait, retryBackoff, retryBackoffMax)); serr != nil {
+		return fmt.Errorf("%w; %w", serr, cause)
+	}
+	return nil
+}
+
+// logRerun says that a statement is run again, which its caller doesn't see. Of the text only the fingerprint
+// shows: its literals are the user's.
+func (r *run) logRerun(a action, n *pool.NodeInfo, err error) {
+	if !r.x.Logger.Enabled(r.ctx, slog.LevelDebug) {
+		return
+	}
+	r.x.Logger.LogAttrs(r.ctx, slog.LevelDebug, "picodata: statement is run again",
+		slog.String("node", n.Name), slog.String("address", n.Address), slog.String("operation", operationNames[r.op]),
+		slog.String("statement", r.text.Fingerprint()), slog.String("reason", actionNames[a]), slog.Int("attempt", r.attempts), slog.Any("error", err))
+}
+
+// refreshReason is why a server's refusal has the topology read again.
+func refreshReason(kind servererr.Kind) schema.Reason {
+	switch kind {
+	case servererr.Switchover:
+		return schema.HintSwitchover
+	case servererr.Route:
+		return schema.HintBuckets
+	}
+	return schema.HintConnectionLost
+}
+
+// The pauses before an attempt double from the first to the last value, each ± a quarter. A switchover takes
+// 20 to 150 ms on a real cluster.
+const (
+	retryBackoff    = 30 * time.Millisecond
+	retryBackoffMax = time.Second
+	dialBackoff     = 50 * time.Millisecond
+	dialBackoffMax  = time.Second
+)
+
+func backoff(n int, first, last time.Duration) time.Duration {
+	d := min(first<<min(n, 10), last)
+	return d*3/4 + rand.N(d/2)
+}
