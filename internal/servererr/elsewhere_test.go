@@ -74,12 +74,19 @@ func TestNobodyElseReadsErrors(t *testing.T) {
 	}
 }
 
-// knownTexts are the messages that this package reads, but for those so short that others may say them.
+// hole is a hole of a pattern.
+var hole = regexp.MustCompile(`\{.?\}`)
+
+// knownTexts are the literal parts of the messages that this package reads, but for those so short that others may say them.
 func knownTexts() []string {
 	var texts []string
-	for _, r := range textRules {
-		if text := strings.TrimSpace(r.part); len(text) > len("does not exist") {
-			texts = append(texts, text)
+	for _, list := range [...][]form{forms[:], queryForms[:]} {
+		for _, f := range list {
+			for _, text := range hole.Split(string(f.text), -1) {
+				if text = strings.TrimSpace(text); len(text) > len("is not a master") {
+					texts = append(texts, text)
+				}
+			}
 		}
 	}
 	return texts

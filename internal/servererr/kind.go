@@ -23,13 +23,15 @@ const (
 	Route                // a replicaset couldn't be reached or its buckets weren't where the router looked
 	Timeout              // the instance that was asked waited for another in vain; the outcome of a write is unknown
 	Forward              // cannot satisfy "forward = …"; nothing ran
+	Unreachable          // the instance that was asked could not connect to the one that would have had to do it; nothing ran
+	TableBusy            // a DDL operation on the table is in progress; nothing ran
 )
 
 var kindNames = [...]string{
 	Other: "server error", Query: "query error", Parameters: "parameters refused", Unsupported: "not supported",
 	UniqueViolation: "unique violation", Permission: "permission denied", Limit: "limit reached", Capacity: "capacity used up",
 	Login: "login refused", Stale: "stale statement", LostStatement: "lost statement", Schema: "schema changed",
-	Switchover: "switchover", Route: "no route", Timeout: "server timeout", Forward: "forward refused",
+	Switchover: "switchover", Route: "no route", Timeout: "server timeout", Forward: "forward refused", Unreachable: "instance unreachable", TableBusy: "table busy with DDL",
 }
 
 // String is a short name of the kind.
@@ -44,14 +46,14 @@ func (k Kind) String() string {
 // one bucket at most has not run.
 func (k Kind) NotRun() bool {
 	switch k {
-	case Stale, LostStatement, Schema, Switchover, Route, Forward, Capacity:
+	case Stale, LostStatement, Schema, Switchover, Route, Forward, Capacity, Unreachable, TableBusy:
 		return true
 	}
 	return false
 }
 
 // StaleRole reports whether an error of this kind hints that the topology snapshot is behind.
-func (k Kind) StaleRole() bool { return k == Switchover || k == Route }
+func (k Kind) StaleRole() bool { return k == Switchover || k == Route || k == Unreachable }
 
 // Cause says more than a kind where somebody acts on it.
 type Cause uint8
