@@ -51,6 +51,8 @@ const (
 	KindRoute                       // a replicaset couldn't be reached or its buckets weren't where the router looked
 	KindTimeout                     // the instance that was asked waited for another in vain; the outcome of a write is unknown
 	KindForward                     // cannot satisfy "forward = …"; nothing ran
+	KindUnreachable                 // the instance that was asked couldn't connect to the one that would have had to do it; nothing ran
+	KindTableBusy                   // a DDL operation on the table is in progress; nothing ran
 )
 
 // String is a short name of the kind.
@@ -98,9 +100,14 @@ func (e *Error) Unwrap() error { return e.cause }
 // SQLState is the server's SQLSTATE.
 func (e *Error) SQLState() string { return e.Code }
 
-// newError reads a server's error. node is the instance that was asked.
-func newError(p *pq.Error, node Node) *Error {
-	r := servererr.Read(string(p.Code), p.Message)
+// newError reads the server's error that err wraps, with the evidence that err tells. node is the instance
+// that was asked. nil: there is none.
+func newError(err error, node Node) *Error {
+	var p *pq.Error
+	if !errors.As(err, &p) {
+		return nil
+	}
+	r, _ := servererr.Of(err)
 	return &Error{
 		Kind:       Kind(r.Kind),
 		Code:       string(p.Code),
@@ -191,9 +198,5 @@ func asServerError(err error) *Error {
 	if errors.As(err, &e) {
 		return e
 	}
-	var p *pq.Error
-	if errors.As(err, &p) {
-		return newError(p, Node{})
-	}
-	return nil
+	return newError(err, Node{})
 }

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lib/pq"
-
 	"github.com/picodata/go-picodata/internal/exec"
 	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/internal/route"
@@ -188,7 +186,7 @@ func (e *UnknownNameError) Error() string { return (*route.UnknownNameError)(e).
 type faults struct{}
 
 // Server is what a server answered with.
-func (faults) Server(p *pq.Error, n *pool.NodeInfo) error { return newError(p, nodeOf(n)) }
+func (faults) Server(err error, n *pool.NodeInfo) error { return newError(err, nodeOf(n)) }
 
 // Unknown says that nobody can tell whether a statement took effect.
 func (faults) Unknown(u *exec.Unknown) error {

@@ -20,13 +20,13 @@ func TestKinds(t *testing.T) {
 		KindUniqueViolation: servererr.UniqueViolation, KindPermission: servererr.Permission, KindLimit: servererr.Limit,
 		KindCapacity: servererr.Capacity, KindLogin: servererr.Login, KindStale: servererr.Stale, KindLostStatement: servererr.LostStatement,
 		KindSchema: servererr.Schema, KindSwitchover: servererr.Switchover, KindRoute: servererr.Route, KindTimeout: servererr.Timeout,
-		KindForward: servererr.Forward,
+		KindForward: servererr.Forward, KindUnreachable: servererr.Unreachable, KindTableBusy: servererr.TableBusy,
 	} {
 		if Kind(inside) != kind {
 			t.Errorf("%v is %d here and %d there", kind, kind, inside)
 		}
 	}
-	if next := Kind(KindForward + 1); next.String() != "unknown kind" {
+	if next := Kind(KindTableBusy + 1); next.String() != "unknown kind" {
 		t.Errorf("servererr knows a kind %q that this package doesn't export", next)
 	}
 }
@@ -69,7 +69,7 @@ func TestUnknownOutcomeOutweighsItsCauses(t *testing.T) {
 	at := &pool.NodeInfo{Name: "i1", Address: "h:1"}
 	for _, cause := range []error{
 		&AcquireTimeoutError{},
-		newError(&pq.Error{Code: "XX000", Message: "Readonly: x"}, Node{}),
+		newError(&pq.Error{Code: "XX000", Message: "Readonly: Can't modify data on a read-only instance"}, Node{}),
 	} {
 		err := faults{}.Unknown(&exec.Unknown{Node: at, Fingerprint: "insert …", Cause: cause})
 		if IsRetryable(err) || !IsOutcomeUnknown(err) {
@@ -79,7 +79,7 @@ func TestUnknownOutcomeOutweighsItsCauses(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	duplicate := faults{}.Unknown(&exec.Unknown{Node: at, Cause: newError(&pq.Error{Code: "XX000", Message: "TupleFound: x"}, Node{})})
+	duplicate := faults{}.Unknown(&exec.Unknown{Node: at, Cause: newError(&pq.Error{Code: "XX000", Message: `TupleFound: Duplicate key exists in unique index "x"`}, Node{})})
 	if !IsUniqueViolation(duplicate) {
 		t.Error("the server's error isn't found within")
 	}

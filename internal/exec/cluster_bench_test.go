@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/lib/pq"
-
 	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/internal/schema"
 	"github.com/picodata/go-picodata/metadata"
@@ -43,7 +41,7 @@ func (fixture) Start(context.Context) error                { return nil }
 func (fixture) Topology() *metadata.Topology               { return nil }
 func (fixture) Buckets() *metadata.BucketMap               { return nil }
 func (fixture) Hint(schema.Reason)                         {}
-func (fixture) Server(p *pq.Error, _ *pool.NodeInfo) error { return p }
+func (fixture) Server(err error, _ *pool.NodeInfo) error   { return err }
 func (fixture) Unknown(u *Unknown) error                   { return u.Cause }
 func (fixture) Pool(err error) error                       { return err }
 func (fixture) Plan(err error) error                       { return err }

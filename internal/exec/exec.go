@@ -13,8 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/lib/pq"
-
 	"github.com/picodata/go-picodata/internal/mirror"
 	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/internal/route"
@@ -55,7 +53,7 @@ type Cluster interface {
 // Faults makes the errors that programs see.
 type Faults interface {
 	// Server is what a server answered with.
-	Server(p *pq.Error, n *pool.NodeInfo) error
+	Server(err error, n *pool.NodeInfo) error
 	// Unknown says that nobody can tell whether the statement took effect.
 	Unknown(u *Unknown) error
 	// Pool is the public form of an error of Pool.Lease.

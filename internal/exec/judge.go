@@ -83,7 +83,7 @@ func judgeFreely(err error, a *attempt) verdict {
 	}
 	var p *pq.Error
 	if errors.As(w.Cause, &p) && !servererr.Ends(string(p.Code), p.Severity) {
-		return judgeAnswer(p, a)
+		return judgeAnswer(w, a)
 	}
 	switch {
 	case w.Cancelled():
@@ -124,11 +124,11 @@ func (a *attempt) judgeLost(v verdict) verdict {
 }
 
 // judgeAnswer decides about a statement that a server refused.
-func judgeAnswer(p *pq.Error, a *attempt) verdict {
-	report, _ := servererr.Of(p)
-	v := verdict{action: retry, ending: byServer, cause: p, kind: report.Kind, refresh: report.Kind.StaleRole()}
+func judgeAnswer(w *wire.Error, a *attempt) verdict {
+	report, _ := servererr.Of(w)
+	v := verdict{action: retry, ending: byServer, cause: w, kind: report.Kind, refresh: report.Kind.StaleRole()}
 	switch report.Kind {
-	case servererr.Stale, servererr.LostStatement, servererr.Capacity:
+	case servererr.Stale, servererr.LostStatement, servererr.Capacity, servererr.Unreachable, servererr.TableBusy:
 		// Refused before anything ran. The wire has prepared it anew once; another node needn't be as unlucky.
 	case servererr.Forward:
 		v.action = giveUp
@@ -177,10 +177,7 @@ func (a *attempt) mayHaveWritten() bool { return a.op.executes() && a.text.write
 func (x *Executor) callersError(v *verdict, t *Text, n *pool.NodeInfo) error {
 	switch v.ending {
 	case byServer:
-		var p *pq.Error
-		if errors.As(v.cause, &p) {
-			return x.Faults.Server(p, n)
-		}
+		return x.Faults.Server(v.cause, n)
 	case notSent:
 		return &NotSentError{node: n, cause: v.cause}
 	case lost:
@@ -195,7 +192,7 @@ func (x *Executor) unknownOf(v *verdict, t *Text, n *pool.NodeInfo) *Unknown {
 	u := &Unknown{Node: n, Fingerprint: t.Fingerprint(), Partly: v.partly, Cause: v.cause}
 	var p *pq.Error
 	if v.kind != servererr.Other && errors.As(v.cause, &p) {
-		u.Cause = x.Faults.Server(p, n)
+		u.Cause = x.Faults.Server(v.cause, n)
 	}
 	return u
 }

@@ -37,6 +37,13 @@ func answered(code, message string) error {
 		Cause: &pq.Error{Severity: "ERROR", Code: pqerror.Code(code), Message: message}}
 }
 
+// bound is an error that came after BindComplete.
+func bound(code, message string) error {
+	err := answered(code, message).(*wire.Error)
+	err.Saw.Bound = true
+	return err
+}
+
 func textOf(sql string) *Text { return &Text{SQL: sql, Info: sqltext.Analyze(sql)} }
 
 const (
@@ -113,6 +120,12 @@ func TestJudge(t *testing.T) {
 		{"stale statement", answered("42999", "prepared statement x has been invalidated"), update, flags{}, retry, byServer, false, false, false, false},
 		{"lost statement", answered("XX000", "Couldn't find statement 'x'."), update, flags{}, retry, byServer, false, false, false, false},
 		{"statement's name taken", answered("42P05", "Statement 'x' for client 1 already exists"), update, flags{}, retry, byServer, false, false, false, false},
+		{"a value that quotes a lost statement", answered("XX000", "sbroad: Type mismatch: can not convert string('Couldn't find statement') to integer"), update, flags{}, giveUp, byServer, false, false, false, false},
+		{"a value that is a refusal, word for word", answered("XX000", "sbroad: rule parsing error: Couldn't find statement 'x'."), update, flags{}, giveUp, byServer, false, false, false, false},
+		{"a lost statement after BindComplete", bound("XX000", "Couldn't find statement 'x'."), update, flags{}, giveUp, byServer, false, false, false, false},
+		{"stale after BindComplete", bound("42999", "prepared statement 1 has been invalidated"), update, flags{}, giveUp, byServer, false, false, false, false},
+		{"raft leader refuses connections", bound("XX000", "failed to connect to address h:1: Connection refused (os error 111)"), update, flags{}, retry, byServer, false, false, true, false},
+		{"DDL in progress", bound("XX000", "TableNotOperable: t cannot be modified now as DDL operation is in progress"), update, flags{}, retry, byServer, false, false, false, false},
 		{"storage of statements full", answered("XX000", "Statement storage is full. Current size limit: 2."), update, flags{}, retry, byServer, false, false, false, false},
 		{"forward=off, routable", answered("XX000", forwardOff), oneRow, flags{routable: true}, reroute, byServer, false, false, false, false},
 		{"forward=off, hinted or routed already", answered("XX000", forwardOff), oneRow, flags{}, giveUp, byServer, false, false, false, false},

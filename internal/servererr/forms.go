@@ -22,8 +22,8 @@ var forms = [...]form{
 
 	{`invalid option: cannot satisfy "forward = {w}": buckets {}, try using "forward = {}" instead`, Forward, NoCause},
 
-	{"Statement storage is full. Current size limit: {n}. Please, increase storage limit using: {}", Capacity, StatementsFull},
-	{"Portal storage is full. Current size limit: {n}. Please, increase storage limit using: {}", Capacity, NoCause},
+	{"Statement storage is full. Current size limit: {n}.{}", Capacity, StatementsFull},
+	{"Portal storage is full. Current size limit: {n}.{}", Capacity, NoCause},
 	{"Exceeded maximum number of rows ({n}) in virtual table: {n}", Limit, NoCause},
 	{"Reached a limit on max executed vdbe opcodes. Limit: {n}", Limit, NoCause},
 

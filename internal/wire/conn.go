@@ -162,6 +162,9 @@ func (c *Conn) failed(ctx context.Context, err error, fired bool) error {
 		e.Local = true
 		return e
 	}
+	if c.g.fatal != nil { // lib/pq goes by the localised severity
+		err = c.g.fail(c.g.fatal)
+	}
 	var pe *pq.Error
 	if errors.As(err, &pe) && c.g.ready() {
 		if fired {
@@ -207,7 +210,7 @@ var errEOF = fmt.Errorf("the server closed the connection: %w", io.ErrUnexpected
 func (c *Conn) error(cause error) *Error {
 	return &Error{
 		Stage: StageQuery, Node: c.target.node(), Address: c.target.Address,
-		Sent: c.g.written > 0, Answered: c.g.answered, Cause: cause,
+		Sent: c.g.written > 0, Answered: c.g.answered, Saw: c.g.saw, Cause: cause,
 	}
 }
 

@@ -39,12 +39,13 @@ func (s Stage) String() string {
 // answered, errors.Is the context's error; driver.ErrBadConn is never in it.
 type Error struct {
 	Stage    Stage
-	Node     string // the target's name
-	Address  string // the target's host:port
-	Sent     bool   // a byte of the statement was written (StageQuery only)
-	Answered bool   // a byte of the answer arrived (StageQuery only)
-	Config   bool   // no node would do better: the configuration is at fault
-	Local    bool   // the arguments or the text are at fault: nothing was sent, no node would do better
+	Node     string             // the target's name
+	Address  string             // the target's host:port
+	Sent     bool               // a byte of the statement was written (StageQuery only)
+	Answered bool               // a byte of the answer arrived (StageQuery only)
+	Config   bool               // no node would do better: the configuration is at fault
+	Saw      servererr.Evidence // of the flight that failed (StageQuery only)
+	Local    bool               // the arguments or the text are at fault: nothing was sent, no node would do better
 	Cause    error
 }
 
@@ -71,6 +72,9 @@ func (e *Error) Server() (*pq.Error, bool) {
 func (e *Error) Cancelled() bool {
 	return errors.Is(e.Cause, context.Canceled) || errors.Is(e.Cause, context.DeadlineExceeded)
 }
+
+// Evidence is what the connection saw of the flight that failed.
+func (e *Error) Evidence() servererr.Evidence { return e.Saw }
 
 // LoginRefused says that the server turned the user away (SQLSTATE class 28). Trying again
 // with the same password, here or on another node, only brings the user's lock-out nearer.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/lib/pq"
+
+	"github.com/picodata/go-picodata/internal/servererr"
 )
 
 const (
@@ -55,14 +57,14 @@ type guard struct {
 	bind     []byte // the next Bind's body is kept here if it isn't nil
 
 	// Statements.
-	closes   []byte // Close messages that wait for the next extended statement
-	closing  int    // how many they are
-	swallow  int    // CloseComplete messages to take out
-	rename   string // name for the Parse of the next write; "" = leave it unnamed
-	capture  bool   // keep the next RowDescription or NoData in desc
-	desc     []byte // that frame
-	parsed   bool   // ParseComplete came since the last write
-	bound    bool   // BindComplete did: the statement is being executed
+	closes   []byte             // Close messages that wait for the next extended statement
+	closing  int                // how many they are
+	swallow  int                // CloseComplete messages to take out
+	rename   string             // name for the Parse of the next write; "" = leave it unnamed
+	capture  bool               // keep the next RowDescription or NoData in desc
+	desc     []byte             // that frame
+	parsed   bool               // ParseComplete came since the last write
+	saw      servererr.Evidence // of the flight since the last write
 	prepared *synthetic
 	wbuf     []byte
 }
@@ -86,6 +88,7 @@ func newGuard(nc net.Conn, sock *socket, encrypted, cleartext bool) *guard {
 func (g *guard) startOp() {
 	g.written, g.answered, g.draining, g.left, g.columns = 0, false, false, false, -1
 	g.rename, g.capture, g.hold, g.bind = "", false, false, nil
+	g.fatal, g.saw = nil, servererr.Evidence{}
 }
 
 // ready says that nothing is under way and the next statement may be written.
@@ -207,13 +210,14 @@ func (g *guard) frame(typ byte, length uint32, body []byte) (passage, error) {
 			return malformed("not a row of the announced columns")
 		}
 		if g.draining {
+			g.saw.Row = true
 			if g.r < g.v {
 				return after, nil
 			}
 			g.left = true
 			return remove, nil
 		}
-		g.answered = true
+		g.answered, g.saw.Row = true, true
 		return deliver, nil
 	case 'N', 'S', 'A', '3':
 		if g.r < g.v {
@@ -287,7 +291,7 @@ func (g *guard) frame(typ byte, length uint32, body []byte) (passage, error) {
 	case '1':
 		g.parsed = true
 	case '2':
-		g.bound = true
+		g.saw.Bound = true
 	case '3':
 		if g.swallow == 0 {
 			return malformed("no statement was closed")
@@ -422,7 +426,7 @@ func (g *guard) Write(p []byte) (int, error) {
 	if g.bind != nil && p[0] == 'B' {
 		g.bind = append(g.bind, p[frameHeader:min(len(p), int(be32(p[1:]))+1)]...)
 	}
-	g.parsed, g.bound = false, false
+	g.parsed, g.saw = false, servererr.Evidence{Simple: p[0] == 'Q'}
 	n, err := g.nc.Write(b)
 	g.written += int64(n)
 	if err != nil {

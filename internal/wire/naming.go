@@ -108,7 +108,7 @@ func (c *Conn) forget(s *stmt, err error) bool {
 	if !c.g.ready() {
 		return false
 	}
-	if c.g.bound { // a refusal comes before BindComplete, whatever an error quotes
+	if c.g.saw.Bound { // a refusal comes before BindComplete, whatever an error quotes
 		if s != nil && outdated(err) {
 			c.unname(s, true)
 		}

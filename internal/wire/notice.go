@@ -41,23 +41,19 @@ func (c *Conn) parameter(body []byte) {
 
 // fatalError says whether the severity of an ErrorResponse ends the connection. lib/pq
 // turns such errors into driver.ErrBadConn and drops their text.
-func fatalError(body []byte) bool {
-	fatal := false
-	fields(body, func(typ byte, value []byte) {
-		if typ == 'S' || typ == 'V' {
-			fatal = fatal || servererr.FatalSeverity(string(value))
-		}
-	})
-	return fatal
-}
+func fatalError(body []byte) bool { return servererr.FatalSeverity(parseError(body).Severity) }
 
-// parseError makes an error of an ErrorResponse's body.
+// parseError makes an error of an ErrorResponse's body. The severity is the field V, where the server sends
+// one: S is in the server's language.
 func parseError(body []byte) *pq.Error {
 	e := &pq.Error{}
+	unlocalized := ""
 	fields(body, func(typ byte, value []byte) {
 		switch s := string(value); typ {
 		case 'S':
 			e.Severity = s
+		case 'V':
+			unlocalized = s
 		case 'C':
 			e.Code = pqerror.Code(s)
 		case 'M':
@@ -72,6 +68,9 @@ func parseError(body []byte) *pq.Error {
 			e.Where = s
 		}
 	})
+	if unlocalized != "" {
+		e.Severity = unlocalized
+	}
 	return e
 }
 

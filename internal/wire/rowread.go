@@ -44,6 +44,7 @@ func (g *guard) row() []byte {
 func (g *guard) skipRow(body []byte) {
 	g.v += frameHeader + len(body)
 	g.r = g.v
+	g.saw.Row = true
 }
 
 // decoder says how the values of a column are read.

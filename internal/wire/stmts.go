@@ -191,5 +191,9 @@ func refused(err error) refusal {
 // its name is of no use any more.
 func outdated(err error) bool {
 	r, _ := servererr.Of(err)
-	return r.Cause == servererr.SchemaVersion || r.Cause == servererr.NoSpace
+	switch r.Cause {
+	case servererr.SchemaVersion, servererr.NoSpace, servererr.PlanChanged:
+		return true
+	}
+	return false
 }
