@@ -2,12 +2,10 @@ package picodata
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql/driver"
 	"errors"
 	"io"
 	"net/netip"
-	"os"
 	"sync"
 	"sync/atomic"
 
@@ -154,41 +152,6 @@ func controlOptions(cfg *options.Config) *options.Config {
 	o.ServerOptions, o.ReadPreference, o.Forward = nil, options.ReadPreferenceUnset, options.ForwardUnset
 	o.StatementCacheSize = 0
 	return o
-}
-
-// passwordOf returns the function that is asked per dial, or nil if the password is a constant.
-func passwordOf(o *options.Config) func(context.Context) (string, error) {
-	switch {
-	case o.PasswordFunc != nil:
-		return o.PasswordFunc
-	case o.Password != "" || o.PassFile == "":
-		return nil
-	}
-	return func(context.Context) (string, error) {
-		for _, h := range o.Hosts {
-			p, ok, err := o.ReadPassFile(os.ReadFile, h.Name, h.Port)
-			if err != nil || ok {
-				return p, err
-			}
-		}
-		return "", nil
-	}
-}
-
-// credentialOf tells the pool whether the next login would use another password than the last one, without
-// showing it: a refused one isn't tried again for a while, another one is tried at once. A password that never changes needs none (nil).
-func credentialOf(password func(context.Context) (string, error)) func(context.Context) string {
-	if password == nil {
-		return nil
-	}
-	return func(ctx context.Context) string {
-		p, err := password(ctx)
-		if err != nil {
-			return "" // the dial asks again, and fails with this error
-		}
-		sum := sha256.Sum256([]byte(p))
-		return string(sum[:])
-	}
 }
 
 // classifyDial says what a failed dial means for its node.

@@ -81,18 +81,17 @@ func (c *Connector) build() {
 	if clock == nil {
 		clock = options.SystemClock{}
 	}
-	password := passwordOf(c.cfg)
 	k := &c.cluster
 	k.cfg, k.clock, k.done, k.ready = c.cfg, clock, c.done, make(chan struct{})
 	k.onTopology = c.topologyChanged
 	c.gate = pool.New(pool.Config{
-		Dial:       c.dial,
-		Classify:   classifyDial,
-		Credential: credentialOf(password),
-		Fresh:      c.fresh,
-		Options:    c.cfg,
-		Clock:      c.cfg.Clock,
-		OnEvent:    c.poolEvent,
+		Dial:            c.dial,
+		Classify:        classifyDial,
+		PasswordChanges: wire.PasswordChanges(c.cfg),
+		Fresh:           c.fresh,
+		Options:         c.cfg,
+		Clock:           c.cfg.Clock,
+		OnEvent:         c.poolEvent,
 	})
 	c.exec = exec.New(exec.Parts{
 		Options: c.cfg, Clock: clock, Logger: c.log, Pool: c.gate, Cluster: k, Faults: faults{}, Tracer: c.trace.ofStatements(),
@@ -101,11 +100,10 @@ func (c *Connector) build() {
 	k.users = &wire.Config{
 		Options:        c.cfg,
 		StartupOptions: c.cfg.StartupOptions(c.exec.WantsKeys(), c.cfg.StatementCacheSize > 0 && !postgresOnly(c.cfg)),
-		Password:       password,
 		OnNotice:       c.notice,
 		Allowed:        allowedBy(c.cfg),
 	}
-	k.control = &wire.Config{Options: controlOptions(c.cfg), Password: password, Allowed: allowedBy(c.cfg)}
+	k.control = &wire.Config{Options: controlOptions(c.cfg), Allowed: allowedBy(c.cfg)}
 	k.watcher = watch.New(watch.Config{
 		Config:     c.cfg,
 		Dial:       k.dialControl,
@@ -145,7 +143,6 @@ func (c *Connector) buildMirror() error {
 	c.exec.StartMirror(&wire.Config{
 		Options:        o,
 		StartupOptions: o.StartupOptions(false, o.StatementCacheSize > 0 && !postgresOnly(o)),
-		Password:       passwordOf(o),
 	}, hosts, c.trace.ofMirror())
 	return nil
 }
@@ -169,7 +166,8 @@ func (c *Connector) fresh() bool {
 // dial makes a connection for the gate.
 func (c *Connector) dial(ctx context.Context, n pool.NodeSpec) (pool.Conn, error) {
 	ctx, end := c.trace.dialing(ctx, n)
-	w, err := wire.Dial(ctx, c.cluster.users, wire.Target{Address: n.Address, NodeName: n.Name})
+	w, err := wire.Dial(ctx, c.cluster.users, wire.Target{Address: n.Address, NodeName: n.Name,
+		Admit: func(credential string) error { return pool.Admit(ctx, credential) }})
 	if end != nil {
 		end(err)
 	}

@@ -46,9 +46,10 @@ type Config struct {
 	// attempts after which Picodata locks a user on that instance.
 	Password string
 	// PassFile is the key passfile. A password file in PostgreSQL's form, host:port:database:user:password per
-	// line with * for anything, used if no password is given. It must be readable by its owner only.
+	// line with * for anything, used if no password is given. The host is the one that is dialled: a node that
+	// no line is for gets no password. A file to which others have access is refused.
 	//
-	// Text: any UTF-8 text without NUL. Default: none. Server: any. Cost: one read of the file per connector.
+	// Text: any UTF-8 text without NUL. Default: none. Server: any. Cost: one read of the file per dial.
 	PassFile string
 	// ApplicationName is the key application_name. Sent at login, for proxies and other servers; Picodata
 	// ignores it.
@@ -325,15 +326,15 @@ type Config struct {
 	// system for those of the machine, which needs verify-full. With require it makes the driver verify the
 	// authority, as libpq does.
 	//
-	// Text: any UTF-8 text without NUL. Default: none. Server: any. Cost: one read of the file per connector.
+	// Text: any UTF-8 text without NUL. Default: none. Server: any. Cost: one read of the file per dial.
 	SSLRootCert string
 	// SSLCert is the key sslcert. File of the client's certificate; goes with sslkey.
 	//
-	// Text: any UTF-8 text without NUL. Default: none. Server: any. Cost: one read of the file per connector.
+	// Text: any UTF-8 text without NUL. Default: none. Server: any. Cost: one read of the file per dial.
 	SSLCert string
 	// SSLKey is the key sslkey. File of the client's private key; goes with sslcert.
 	//
-	// Text: any UTF-8 text without NUL. Default: none. Server: any. Cost: one read of the file per connector.
+	// Text: any UTF-8 text without NUL. Default: none. Server: any. Cost: one read of the file per dial.
 	SSLKey string
 	// SSLPassword is the key sslpassword. Password of an encrypted sslkey. Never shown.
 	//

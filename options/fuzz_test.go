@@ -130,14 +130,14 @@ func FuzzPassFile(f *testing.F) {
 	f.Add("h:1:d:u:p\n*:*:*:*:x", "p:w\\")
 	f.Add("# comment\nh:1", "")
 	f.Fuzz(func(t *testing.T, text, password string) {
-		file, _ := ParsePassFile(text)
-		file.Password("h", 1, "d", "u")
+		file, _ := parsePassFile(text)
+		file.password("h", 1, "d", "u")
 		if strings.ContainsAny(password, "\r\n") {
 			return
 		}
 		line := "h:1:d:u:" + strings.NewReplacer(`\`, `\\`, `:`, `\:`).Replace(password)
-		file, _ = ParsePassFile(line + "\n" + text)
-		if got, ok := file.Password("h", 1, "d", "u"); !ok || got != password {
+		file, _ = parsePassFile(line + "\n" + text)
+		if got, ok := file.password("h", 1, "d", "u"); !ok || got != password {
 			t.Fatalf("%q: %q, %v, want %q", line, got, ok, password)
 		}
 	})

@@ -2,13 +2,15 @@ package options
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
+	"runtime"
 	"strconv"
 	"strings"
 )
 
-// PassFile is a password file in PostgreSQL's form. It never shows a password by itself.
-type PassFile struct{ entries []passEntry }
+// passFile is a password file in PostgreSQL's form. It never shows a password by itself.
+type passFile struct{ entries []passEntry }
 
 // passEntry is one line: four patterns, each a text or "*" for anything, and the password.
 type passEntry struct {
@@ -22,10 +24,10 @@ type passPattern struct {
 	any  bool
 }
 
-// ParsePassFile reads lines of host:port:database:user:password. A * matches anything, a backslash before
+// parsePassFile reads lines of host:port:database:user:password. A * matches anything, a backslash before
 // a colon or a backslash makes it part of its field, and lines that are empty or begin with #
 // are skipped. badLines are the numbers, from 1, of lines that have fewer than five fields; they are skipped too.
-func ParsePassFile(text string) (file PassFile, badLines []int) {
+func parsePassFile(text string) (file passFile, badLines []int) {
 	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimSuffix(line, "\r")
 		if line == "" || line[0] == '#' {
@@ -81,9 +83,9 @@ func unescapePassField(field string) string {
 	return b.String()
 }
 
-// Password returns the password of the first line that is for a node of the DSN or the topology. ok is
+// password returns the password of the first line that is for a node of the DSN or the topology. ok is
 // false if there is none.
-func (f PassFile) Password(host string, port uint16, database, user string) (password string, ok bool) {
+func (f passFile) password(host string, port uint16, database, user string) (password string, ok bool) {
 	for _, e := range f.entries {
 		if (e.patterns[0].any || sameHost(e.patterns[0].text, host)) &&
 			e.patterns[1].matches(strconv.Itoa(int(port))) &&
@@ -97,42 +99,57 @@ func (f PassFile) Password(host string, port uint16, database, user string) (pas
 func (p passPattern) matches(text string) bool { return p.any || p.text == text }
 
 // String tells how many lines the file has, and nothing of them.
-func (f PassFile) String() string { return fmt.Sprintf("PassFile(%d lines)", len(f.entries)) }
+func (f passFile) String() string { return fmt.Sprintf("passFile(%d lines)", len(f.entries)) }
 
 // GoString is String.
-func (f PassFile) GoString() string { return f.String() }
+func (f passFile) GoString() string { return f.String() }
 
 // Format prints String whatever the verb.
-func (f PassFile) Format(s fmt.State, _ rune) {
+func (f passFile) Format(s fmt.State, _ rune) {
 	// A fmt.State that can't be written to has no other way to say so.
 	_, _ = s.Write([]byte(f.String()))
 }
 
-// CheckPassFileMode refuses a password file that others than its owner may read, as libpq does, or that
-// isn't a regular file. On systems without such permissions pass the mode of a regular file.
-func CheckPassFileMode(name string, mode fs.FileMode) error {
+// checkPassFileMode refuses a password file that others than its owner may read or write, as libpq does, or that
+// isn't a regular file. Windows has no such permissions.
+func checkPassFileMode(name string, mode fs.FileMode) error {
 	switch {
 	case !mode.IsRegular():
 		return &ConfigError{Key: "passfile", Value: name, Msg: "not a regular file"}
-	case mode.Perm()&0o077 != 0:
+	case mode.Perm()&0o077 != 0 && runtime.GOOS != "windows":
 		return &ConfigError{Key: "passfile", Value: name,
-			Msg: fmt.Sprintf("others may read it (%v): allow its owner alone, as chmod 0600 does", mode.Perm())}
+			Msg: fmt.Sprintf("others have access to it (%v): allow its owner alone, as chmod 0600 does", mode.Perm())}
 	}
 	return nil
 }
 
-// ReadPassFile reads c.PassFile through read (os.ReadFile, for instance) and returns the password for a
-// node; host and port are those that the DSN or the topology has for it. ok is false if no
-// passfile is set or no line is for the node.
-func (c *Config) ReadPassFile(read func(name string) ([]byte, error), host string, port uint16) (password string, ok bool, err error) {
+// maxPassFile bounds what is read of a password file, in bytes.
+const maxPassFile = 1 << 20
+
+// ReadPassFile opens c.PassFile through open (os.Open, for instance), refuses it if others have access to it, and
+// returns the password for a node; host and port are those that are dialled. ok is false if no passfile is set
+// or no line is for the node: then this node must get no password at all.
+func (c *Config) ReadPassFile(open func(name string) (fs.File, error), host string, port uint16) (password string, ok bool, err error) {
 	if c.PassFile == "" {
 		return "", false, nil
 	}
-	text, err := read(c.PassFile)
+	f, err := open(c.PassFile)
 	if err != nil {
 		return "", false, fmt.Errorf("picodata: config: passfile: %w", err)
 	}
-	file, _ := ParsePassFile(string(text))
-	password, ok = file.Password(host, port, c.Database, c.User)
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", false, fmt.Errorf("picodata: config: passfile: %w", err)
+	}
+	if err := checkPassFileMode(c.PassFile, info.Mode()); err != nil {
+		return "", false, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxPassFile))
+	if err != nil {
+		return "", false, fmt.Errorf("picodata: config: passfile: %w", err)
+	}
+	file, _ := parsePassFile(string(text))
+	password, ok = file.password(host, port, c.Database, c.User)
 	return password, ok, nil
 }

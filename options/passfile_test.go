@@ -6,10 +6,11 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
 func TestPassFile(t *testing.T) {
-	file, bad := ParsePassFile(strings.Join([]string{
+	file, bad := parsePassFile(strings.Join([]string{
 		"# a comment:1:2:3:4",
 		"",
 		"h1:4327:db:u:first",
@@ -40,7 +41,7 @@ func TestPassFile(t *testing.T) {
 		{"any", 1, "x", "v", "", false},
 		{"h2", 4327, "db", "u", "", false},
 	} {
-		if got, ok := file.Password(tt.host, tt.port, tt.db, tt.user); got != tt.want || ok != tt.ok {
+		if got, ok := file.password(tt.host, tt.port, tt.db, tt.user); got != tt.want || ok != tt.ok {
 			t.Errorf("Password(%s, %d, %s, %s) = %q, %v, want %q, %v", tt.host, tt.port, tt.db, tt.user, got, ok, tt.want, tt.ok)
 		}
 	}
@@ -55,28 +56,34 @@ func TestCheckPassFileMode(t *testing.T) {
 	for mode, want := range map[fs.FileMode]bool{
 		0o600: true, 0o400: true, 0o640: false, 0o604: false, 0o610: false, fs.ModeDir | 0o700: false, fs.ModeNamedPipe | 0o600: false,
 	} {
-		if err := CheckPassFileMode("f", mode); (err == nil) != want {
+		if err := checkPassFileMode("f", mode); (err == nil) != want {
 			t.Errorf("mode %v: %v", mode, err)
 		}
 	}
 }
 
 func TestReadPassFile(t *testing.T) {
-	read := func(name string) ([]byte, error) {
-		if name != "f" {
-			return nil, fs.ErrNotExist
-		}
-		return []byte("*:*:db:u:p"), nil
+	files := fstest.MapFS{
+		"f":      {Data: []byte("h:1:db:u:p"), Mode: 0o600},
+		"shared": {Data: []byte("h:1:db:u:p"), Mode: 0o640},
+		"public": {Data: []byte("h:1:db:u:p"), Mode: 0o604},
 	}
 	for name, tt := range map[string]struct {
-		file, user, want string
-		ok, fails        bool
+		file, user, host, want string
+		ok, fails              bool
 	}{
-		"found": {"f", "u", "p", true, false}, "other user": {"f", "v", "", false, false}, "none": {"", "u", "", false, false}, "missing": {"g", "u", "", false, true},
+		"found":      {"f", "u", "h", "p", true, false},
+		"other user": {"f", "v", "h", "", false, false},
+		"other host": {"f", "u", "g", "", false, false},
+		"none":       {"", "u", "h", "", false, false},
+		"missing":    {"g", "u", "h", "", false, true},
+		"group":      {"shared", "u", "h", "", false, true},
+		"world":      {"public", "u", "h", "", false, true},
+		"not a file": {".", "u", "h", "", false, true},
 	} {
 		c := New()
 		c.PassFile, c.User, c.Database = tt.file, tt.user, "db"
-		got, ok, err := c.ReadPassFile(read, "h", 1)
+		got, ok, err := c.ReadPassFile(files.Open, tt.host, 1)
 		if got != tt.want || ok != tt.ok || (err != nil) != tt.fails {
 			t.Errorf("%s: %q, %v, %v", name, got, ok, err)
 		}

@@ -5,7 +5,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -112,12 +111,6 @@ func (d *doctor) ask(ctx context.Context, p *probe) {
 	own := d.cfg.Clone()
 	own.ServerOptions, own.ReadPreference, own.Forward = nil, options.ReadPreferenceUnset, options.ForwardUnset
 	config := &wire.Config{Options: own}
-	if own.Password == "" && own.PassFile != "" {
-		config.Password = func(context.Context) (string, error) {
-			password, _, err := own.ReadPassFile(os.ReadFile, p.Host.Name, p.Host.Port)
-			return password, err
-		}
-	}
 	conn, err := wire.Dial(ctx, config, wire.Target{Address: p.Address, NodeName: p.Address})
 	if err != nil {
 		p.Err = err

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -114,12 +115,8 @@ func (g *Gate) dial(op *dialOp, spec NodeSpec) {
 		defer t.Stop()
 	}
 	begun := g.now()
-	err := g.refused(ctx)
-	var conn Conn
-	if err == nil {
-		op.node.count.dials.Add(1)
-		conn, err = g.cfg.Dial(ctx, spec)
-	}
+	op.node.count.dials.Add(1)
+	conn, err := g.cfg.Dial(context.WithValue(ctx, admitting{}, g), spec)
 	if err != nil && ctx.Err() != nil && g.ctx.Err() == nil {
 		err = fmt.Errorf("%w (%w)", context.Cause(ctx), err)
 	}
@@ -226,7 +223,9 @@ func (g *Gate) undialed(n *node, err error) {
 		}
 		return
 	}
-	if cooling, ok := err.(*coolingError); ok { // it comes as it is from refused
+	var cooling *coolingError
+	if errors.As(err, &cooling) { // Admit said so: nothing was dialled
+		n.count.dials.Add(^uint64(0)) // minus one
 		if w != nil {
 			g.fail(w, cooling.LoginError)
 		}

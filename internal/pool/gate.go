@@ -106,9 +106,9 @@ type Config struct {
 	Dial func(ctx context.Context, n NodeSpec) (Conn, error)
 	// Classify says what an error of Dial means. nil: every error is a DialFailure.
 	Classify func(error) DialOutcome
-	// Credential returns something that changes when the next dial would use another password; it
-	// lifts the cool-down after a refused login. nil: the password never changes.
-	Credential func(ctx context.Context) string
+	// PasswordChanges: the next dial may log in with another password than the last one. Dials begin during the
+	// cool-down after a refused login, and ask Admit.
+	PasswordChanges bool
 	// Fresh tells whether the node set is known to be up to date. nil: it is. While it isn't, a
 	// request that no node matches waits instead of failing at once.
 	Fresh func() bool

@@ -33,28 +33,33 @@ func (l *login) refuse(g *Gate, err error, n *node) {
 	g.event(Event{Kind: LoginRefused, Node: n.info, For: d, Err: err})
 }
 
-// blocked is the error of a cool-down that only time can end. With a Credential function the dial itself
-// finds out whether the password is another one now.
+// blocked is the error of a cool-down that only time can end. Where the password changes, the dial itself
+// finds out whether it is another one now.
 func (l *login) blocked(g *Gate) error {
-	if l.err == nil || g.cfg.Credential != nil || g.now() >= l.until {
+	if l.err == nil || g.cfg.PasswordChanges || g.now() >= l.until {
 		return nil
 	}
 	return l.err
 }
 
-// refused is the error of a cool-down for a dial that is about to begin, outside the lock.
-func (g *Gate) refused(ctx context.Context) error {
-	if g.cfg.Credential == nil {
+// admitting is the key of the gate in the context of a dial.
+type admitting struct{}
+
+// Admit is for Config.Dial, with its context: it says whether the dial may log in with a password that isn't always the
+// same, before anything is sent. credential stands for the password. While a refused one cools down, the same one isn't
+// tried again; the error is what Dial has to return then, wrapped or not.
+func Admit(ctx context.Context, credential string) error {
+	g, ok := ctx.Value(admitting{}).(*Gate)
+	if !ok {
 		return nil
 	}
-	now := g.cfg.Credential(ctx)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	l := &g.login
-	if l.err != nil && g.now() < l.until && l.credential == now {
+	if l.err != nil && g.now() < l.until && l.credential == credential {
 		return &coolingError{l.err}
 	}
-	l.credential = now
+	l.credential = credential
 	return nil
 }
 

@@ -3,6 +3,7 @@ package pool
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,7 +65,14 @@ func TestLoginAnotherPassword(t *testing.T) {
 		f := newNet("A")
 		f.node("A").err = errLogin
 		password := "old"
-		g := New(Config{Dial: f.dial, Classify: classify, Options: options.New(), Credential: func(context.Context) string { return password }})
+		asked := 0
+		g := New(Config{Dial: func(ctx context.Context, n NodeSpec) (Conn, error) {
+			asked++
+			if err := Admit(ctx, password); err != nil {
+				return nil, fmt.Errorf("as a dial wraps it: %w", err)
+			}
+			return f.dial(ctx, n)
+		}, Classify: classify, Options: options.New(), PasswordChanges: true})
 		g.Apply([]NodeSpec{spec("A", 10, 0)})
 		for range 5 {
 			var login *LoginError
@@ -74,6 +82,12 @@ func TestLoginAnotherPassword(t *testing.T) {
 		}
 		if d := f.node("A").get(dialsOf); d != 1 {
 			t.Errorf("%d logins with the same password, want 1", d)
+		}
+		if asked != 5 {
+			t.Errorf("the password was asked %d times for 5 dials", asked)
+		}
+		if d := g.Stats().Total.Dials; d != 1 {
+			t.Errorf("%d dials are counted, want 1", d)
 		}
 		password = "new"
 		f.node("A").set(func(n *fakeNode) { n.err = nil })

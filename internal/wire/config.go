@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,8 +20,6 @@ type Config struct {
 	// StartupOptions is the value of the startup parameter "options" ("name=value,…").
 	// Empty: the parameter isn't sent, and nothing of Picodata's own goes over the wire.
 	StartupOptions string
-	// Password is asked once per dial and wins over Options.Password. Its error ends the dial.
-	Password func(ctx context.Context) (string, error)
 	// Allowed tells whether the target at address may be reached at this IP address; it is asked once a name
 	// has been resolved, before anything is sent. nil: everything may. Options.DialFunc resolves by itself and
 	// isn't asked about.
@@ -37,6 +34,9 @@ type Target struct {
 	Address    string // host:port
 	ServerName string // name for TLS; "" = the host of Address
 	NodeName   string // for errors and notices; "" = Address
+	// Admit is asked before anything is sent with a password that a function or a file gave; credential stands for it and
+	// doesn't show it. Its error ends the dial. nil: every password is tried.
+	Admit func(credential string) error
 }
 
 func (t Target) node() string {

@@ -38,6 +38,13 @@ func Dial(ctx context.Context, cfg *Config, target Target) (*Conn, error) {
 		ctx, cancel = context.WithTimeout(ctx, t)
 		defer cancel()
 	}
+	d.stage = StageLogin
+	if err := d.askPassword(ctx); err != nil {
+		if caller.Err() == nil && ctx.Err() != nil {
+			err = connectTimeout(cfg.Options.ConnectTimeout)
+		}
+		return nil, fail(d.stage, d.config, err)
+	}
 	c, err := d.connect(ctx, cfg.Options.SSLMode != options.SSLAllow)
 	if err != nil && cfg.Options.SSLMode == options.SSLAllow && wantsTLS(err) {
 		c, err = d.connect(ctx, true)
@@ -63,6 +70,8 @@ type dialer struct {
 	tls    *tlsPlan
 	stage  Stage
 	config bool
+
+	password string
 }
 
 // wantsTLS says that a server refused a plain connection before anybody logged in.
@@ -136,17 +145,11 @@ func (d *dialer) login(ctx context.Context, sock *socket, encrypt bool) (*Conn, 
 	}
 	d.stage = StageLogin
 	o := d.cfg.Options
-	password := o.Password
-	if d.cfg.Password != nil {
-		if password, err = d.cfg.Password(ctx); err != nil {
-			return nil, fmt.Errorf("asking for the password: %w", err)
-		}
-	}
 	c := &Conn{cfg: d.cfg, target: d.target, stmts: newStmtCache(o.StatementCacheSize, o.StatementCacheThreshold)}
 	c.g = newGuard(nc, sock, encrypted, o.AllowCleartextPassword)
 	c.g.owner = c
 	c.watch = newWatch(sock)
-	if err := c.login(d.pqConfig(password)); err != nil {
+	if err := c.login(d.pqConfig()); err != nil {
 		switch {
 		case errors.Is(c.g.err, ErrCleartext):
 			d.config = true
@@ -160,17 +163,14 @@ func (d *dialer) login(ctx context.Context, sock *socket, encrypt bool) (*Conn, 
 
 // pqConfig is lib/pq's configuration, made from nothing: pq.NewConfig would read the
 // environment, service files and the user's home.
-func (d *dialer) pqConfig(password string) pq.Config {
+func (d *dialer) pqConfig() pq.Config {
 	o := d.cfg.Options
 	host, portText, _ := net.SplitHostPort(d.target.Address)
 	port, _ := strconv.ParseUint(portText, 10, 16)
-	passfile := o.PassFile
-	if passfile == "" {
-		passfile = "\x00" // no file has this name; an empty one would mean ~/.pgpass
-	}
 	return pq.Config{
 		Host: host, Port: uint16(port),
-		User: o.User, Password: password, Passfile: passfile,
+		User: o.User, Password: d.password,
+		Passfile: "\x00", // no file has this name; an empty one would mean ~/.pgpass
 		Database: o.Database, Options: d.cfg.StartupOptions, ApplicationName: o.ApplicationName,
 		ClientEncoding: "UTF8", Datestyle: "ISO, MDY",
 		SSLMode:            pq.SSLModeDisable, // the socket is ready

@@ -98,7 +98,7 @@ func TestPasswordFunction(t *testing.T) {
 	cfg := newConfig()
 	cfg.Options.AllowCleartextPassword = true
 	n := 0
-	cfg.Password = func(ctx context.Context) (string, error) {
+	cfg.Options.PasswordFunc = func(ctx context.Context) (string, error) {
 		if _, ok := ctx.Deadline(); !ok {
 			t.Error("the function's context has no bound")
 		}
