@@ -428,8 +428,9 @@ func (b *blockRun) item(w *writer, it *blockItem) *Error {
 			return err
 		}
 		if it.ret {
-			b.res.Rows = append(b.res.Rows, b.s.decode(rows)...)
-			return nil
+			values, err := b.s.decode(rows)
+			b.res.Rows = append(b.res.Rows, values...)
+			return err
 		}
 		if len(rows) > 1 {
 			return refuse("Failed to execute SQL statement: Expression subquery returned more than 1 row")

@@ -222,8 +222,10 @@ func (a *analyzer) emitBinary(x *grammar.Binary, sc *scope) string {
 	l, r := a.emit(x.L, sc), a.emit(x.R, sc)
 	t := a.effective(x.L)
 	switch x.Op {
-	case grammar.OpOr, grammar.OpAnd, grammar.OpConcat:
+	case grammar.OpOr, grammar.OpAnd:
 		return "(" + l + " " + op + " " + r + ")"
+	case grammar.OpConcat:
+		return "(" + a.concatenated(x.L, l) + " " + op + " " + a.concatenated(x.R, r) + ")"
 	case grammar.OpEq, grammar.OpNe, grammar.OpLt, grammar.OpLe, grammar.OpGt, grammar.OpGe:
 		if lr, ok := unparen(x.L).(*grammar.Row); ok {
 			if rr, ok := unparen(x.R).(*grammar.Row); ok && (x.Op == grammar.OpEq || x.Op == grammar.OpNe) {
@@ -233,16 +235,47 @@ func (a *analyzer) emitBinary(x *grammar.Binary, sc *scope) string {
 		return "(" + compared(l, t) + " " + op + " " + r + ")"
 	}
 	names := map[grammar.BinaryOp]string{grammar.OpAdd: "add", grammar.OpSub: "sub", grammar.OpMul: "mul", grammar.OpDiv: "div", grammar.OpMod: "mod"}
-	switch t.base {
-	case tNumeric:
-		return "n" + names[x.Op] + "(" + l + ", " + r + ")"
-	case tDouble:
-		if x.Op == grammar.OpDiv {
-			return "fdiv(" + l + ", " + r + ")"
-		}
-		return "(" + l + " " + op + " " + r + ")"
+	return "p_" + names[x.Op] + "(" + a.operand(x.L, sc) + ", " + a.operand(x.R, sc) + ")"
+}
+
+// operand translates a side of an arithmetic operator. The storage computes with the values as they are: inference's coercions
+// don't reach it.
+func (a *analyzer) operand(x grammar.Expr, sc *scope) string {
+	lit, ok := unparen(x).(*grammar.Literal)
+	if !ok {
+		return a.chosen(x, a.emitKind(x, sc))
 	}
-	return "i" + names[x.Op] + "(" + l + ", " + r + ")"
+	if lit.Kind == grammar.StringLiteral {
+		return a.emit(lit, sc)
+	}
+	return a.emitLiteral(lit, literalType(lit, typeUnknown))
+}
+
+// chosen makes of what CASE or coalesce gave a number of the announced kind.
+func (a *analyzer) chosen(x grammar.Expr, text string) string {
+	switch n := unparen(x).(type) {
+	case *grammar.Case:
+	case *grammar.FuncCall:
+		if n.Name.Name != "coalesce" {
+			return text
+		}
+	default:
+		return text
+	}
+	switch t := a.declared(x, false); t {
+	case typeInt, typeDouble, typeNumeric:
+		return fmt.Sprintf("p_number(%s, %d)", text, t.code())
+	}
+	return text
+}
+
+// concatenated makes a text of an operand of ||.
+func (a *analyzer) concatenated(x grammar.Expr, text string) string {
+	t := a.effective(x)
+	if t.base == tText || t.base == tUnknown {
+		return text
+	}
+	return fmt.Sprintf("p_cast(%s, %d, %d)", text, t.code(), typeText.code())
 }
 
 func (a *analyzer) emitRowEquality(op grammar.BinaryOp, l, r *grammar.Row, sc *scope) string {

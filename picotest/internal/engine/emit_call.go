@@ -65,7 +65,15 @@ func (a *analyzer) aggregateText(name string, args []grammar.Expr, distinct stri
 		}
 		return name + "(" + distinct + list + ")"
 	case "sum", "avg", "total":
-		return map[string]string{"sum": "dsum", "avg": "davg", "total": "ftotal"}[name] + "(" + distinct + list + ")"
+		fn := map[string]string{"sum": "dsum", "avg": "davg", "total": "ftotal"}[name]
+		switch {
+		case name != "avg":
+		case !a.twoStages():
+			fn = "eavg"
+		case sc.core != nil && sc.core.distributed():
+			fn = "favg"
+		}
+		return fn + "(" + distinct + list + ")"
 	}
 	return scalarNames[name] + "(" + distinct + list + ")"
 }
@@ -82,7 +90,7 @@ func (a *analyzer) emitWindow(x *grammar.WindowCall, sc *scope) string {
 	name := x.Name.Name
 	text := "count(*)"
 	if !x.Star && !(name == "count" && len(x.Args) == 0) {
-		text = a.aggregateText(name, x.Args, "", sc)
+		text = a.aggregateText(name, x.Args, "", &scope{parent: sc, sources: sc.sources}) // a window works where its rows have met
 	}
 	if x.Filter != nil {
 		text += " FILTER (WHERE " + a.emit(x.Filter, sc) + ")"

@@ -46,40 +46,10 @@ func (d *db) fn(name string, args int, f func(a []cell) (cell, string)) error {
 func (d *db) defineFunctions() error {
 	var errs []error
 	def := func(name string, args int, f func(a []cell) (cell, string)) { errs = append(errs, d.fn(name, args, f)) }
-	for name, op := range map[string]func(x, y int64) (int64, string){"iadd": addInt, "isub": subInt, "imul": mulInt, "idiv": divInt, "imod": modInt} {
-		def(name, 2, func(a []cell) (cell, string) {
-			x, ok1 := a[0].(int64)
-			y, ok2 := a[1].(int64)
-			if !ok1 || !ok2 {
-				return nil, ""
-			}
-			return op(x, y)
-		})
+	for name, op := range arithmetic {
+		def(name, 2, func(a []cell) (cell, string) { return op.apply(a[0], a[1]) })
 	}
-	for name, op := range map[string]func(x, y Decimal) (Decimal, error){
-		"nadd": func(x, y Decimal) (Decimal, error) { return x.add(y), nil },
-		"nsub": func(x, y Decimal) (Decimal, error) { return x.sub(y), nil },
-		"nmul": func(x, y Decimal) (Decimal, error) { return x.mul(y), nil },
-		"ndiv": Decimal.div,
-	} {
-		def(name, 2, func(a []cell) (cell, string) {
-			r, err := op(cellDecimal(a[0]), cellDecimal(a[1]))
-			if err != nil {
-				return nil, textDivision
-			}
-			if !r.fits() {
-				return nil, "Failed to execute SQL statement: decimal is overflowed"
-			}
-			return r.exact(), ""
-		})
-	}
-	def("fdiv", 2, func(a []cell) (cell, string) {
-		x, y := cellFloat(a[0]), cellFloat(a[1])
-		if y == 0 {
-			return nil, textDivision
-		}
-		return x / y, ""
-	})
+	def("p_number", 2, func(a []cell) (cell, string) { return toNumber(a[0], baseType(a[1].(int64))), "" })
 	def("todec", 1, func(a []cell) (cell, string) { return cellDecimal(a[0]).exact(), "" })
 	def("todbl", 1, func(a []cell) (cell, string) { return cellFloat(a[0]), "" })
 	def("nabs", 1, func(a []cell) (cell, string) {
@@ -109,6 +79,8 @@ func (d *db) defineFunctions() error {
 		d.conn.CreateFunction("p_cast", 3, sqlite3.DETERMINISTIC, d.castFunction),
 		d.conn.CreateWindowFunction("dsum", 1, sqlite3.DETERMINISTIC, func() sqlite3.AggregateFunction { return &sumAgg{} }),
 		d.conn.CreateWindowFunction("davg", 1, sqlite3.DETERMINISTIC, func() sqlite3.AggregateFunction { return &sumAgg{mean: true} }),
+		d.conn.CreateWindowFunction("eavg", 1, sqlite3.DETERMINISTIC, func() sqlite3.AggregateFunction { return &sumAgg{mean: true, texts: 1} }),
+		d.conn.CreateWindowFunction("favg", 1, sqlite3.DETERMINISTIC, func() sqlite3.AggregateFunction { return &sumAgg{mean: true, double: true} }),
 		d.conn.CreateWindowFunction("ftotal", 1, sqlite3.DETERMINISTIC, func() sqlite3.AggregateFunction { return &totalAgg{} }),
 		d.defineLiveFunctions(), d.defineTextFunctions(), d.defineDocFunctions())
 	return errors.Join(errs...)
@@ -251,35 +223,62 @@ func likeMatch(p, s []rune, esc rune) bool {
 	return len(s) == 0
 }
 
-// sumAgg is SUM and AVG of integers and decimals, exact.
+// sumAgg is SUM and AVG. It keeps to the kind of its numbers: the mean of integers is an integer.
 type sumAgg struct {
-	sum  Decimal
-	n    int64
-	mean bool
+	exact  Decimal
+	float  float64
+	floats int64 // doubles among the numbers
+	texts  int64 // decimals among them; from 1 on the mean is a decimal
+	n      int64
+	mean   bool
+	double bool // the mean is the quotient of two doubles, whatever the numbers are
 }
 
-func (a *sumAgg) Step(_ sqlite3.Context, arg ...sqlite3.Value) {
-	if c := argCell(arg[0]); c != nil {
-		a.sum, a.n = a.sum.add(cellDecimal(c)), a.n+1
+func (a *sumAgg) Step(_ sqlite3.Context, arg ...sqlite3.Value) { a.take(argCell(arg[0]), 1) }
+
+func (a *sumAgg) Inverse(_ sqlite3.Context, arg ...sqlite3.Value) { a.take(argCell(arg[0]), -1) }
+
+func (a *sumAgg) take(c cell, sign int64) {
+	if c == nil {
+		return
 	}
-}
-
-func (a *sumAgg) Inverse(_ sqlite3.Context, arg ...sqlite3.Value) {
-	if c := argCell(arg[0]); c != nil {
-		a.sum, a.n = a.sum.sub(cellDecimal(c)), a.n-1
+	a.n += sign
+	switch numberKind(c) {
+	case 1:
+		a.texts += sign
+	case 2:
+		a.floats += sign
+	}
+	a.float += float64(sign) * cellFloat(c)
+	if a.exact = a.exact.add(cellDecimal(c)); sign < 0 {
+		a.exact = a.exact.sub(cellDecimal(c)).sub(cellDecimal(c))
 	}
 }
 
 func (a *sumAgg) Value(ctx sqlite3.Context) {
-	if a.n == 0 {
+	n := DecimalFromInt(a.n)
+	switch {
+	case a.n == 0:
 		ctx.ResultNull()
-		return
+	case a.double:
+		sum := a.float
+		if a.floats == 0 {
+			sum = a.exact.float()
+		}
+		ctx.ResultFloat(sum / float64(a.n))
+	case a.texts == 0 && a.floats > 0 && a.mean:
+		ctx.ResultFloat(a.float / float64(a.n))
+	case a.texts == 0 && a.floats > 0:
+		ctx.ResultFloat(a.float)
+	case !a.mean:
+		ctx.ResultText(a.exact.exact())
+	case a.texts == 0:
+		sum, _ := a.exact.truncated()
+		ctx.ResultInt64(sum / a.n)
+	default:
+		r, _ := a.exact.div(n) // n isn't 0
+		ctx.ResultText(r.exact())
 	}
-	r := a.sum
-	if a.mean {
-		r, _ = r.div(DecimalFromInt(a.n)) // n isn't 0
-	}
-	ctx.ResultText(r.exact())
 }
 
 // totalAgg is TOTAL: a double, or the integer 0 when there was nothing to add.

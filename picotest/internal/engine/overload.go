@@ -41,13 +41,20 @@ type function struct {
 	window    bool // may be called with OVER
 	onlyOver  bool // only with OVER
 	volatile  bool // refused in filters
-	anyArg    bool // takes one argument of any type
 }
 
 func same(types ...sqlType) []overload {
 	out := make([]overload, len(types))
 	for i, t := range types {
 		out[i] = sig(t, t)
+	}
+	return out
+}
+
+func counts(types ...sqlType) []overload {
+	out := make([]overload, len(types))
+	for i, t := range types {
+		out[i] = sig(typeInt, t)
 	}
 	return out
 }
@@ -66,11 +73,11 @@ var functions = map[string]function{
 	"coalesce":          {},
 	"json_extract_path": {since: [2]int{25, 5}},
 
-	"count":        {aggregate: true, window: true, anyArg: true, overloads: []overload{sig(typeInt, typeUnknown)}},
-	"max":          {aggregate: true, window: true, overloads: same(typeInt, typeDouble, typeNumeric, typeText, typeBool, typeDT, typeUUID)},
-	"min":          {aggregate: true, window: true, overloads: same(typeInt, typeDouble, typeNumeric, typeText, typeBool, typeDT, typeUUID)},
-	"sum":          {aggregate: true, window: true, overloads: []overload{sig(typeNumeric, typeInt), sig(typeNumeric, typeDouble), sig(typeNumeric, typeNumeric)}},
-	"avg":          {aggregate: true, window: true, overloads: []overload{sig(typeNumeric, typeInt), sig(typeNumeric, typeDouble), sig(typeNumeric, typeNumeric)}},
+	"count":        {aggregate: true, window: true, overloads: counts(typeInt, typeDouble, typeNumeric, typeText, typeBool, typeDT)},
+	"max":          {aggregate: true, window: true, overloads: same(typeInt, typeDouble, typeNumeric, typeText, typeBool, typeDT)},
+	"min":          {aggregate: true, window: true, overloads: same(typeInt, typeDouble, typeNumeric, typeText, typeBool, typeDT)},
+	"sum":          {aggregate: true, window: true, overloads: []overload{sig(typeNumeric, typeInt), sig(typeDouble, typeDouble), sig(typeNumeric, typeNumeric)}},
+	"avg":          {aggregate: true, window: true, overloads: []overload{sig(typeNumeric, typeInt), sig(typeDouble, typeDouble), sig(typeNumeric, typeNumeric)}},
 	"total":        {aggregate: true, window: true, overloads: []overload{sig(typeDouble, typeInt), sig(typeDouble, typeDouble), sig(typeDouble, typeNumeric)}},
 	"group_concat": {aggregate: true, window: true, overloads: []overload{sig(typeText, typeText), sig(typeText, typeText, typeText)}},
 	"string_agg":   {aggregate: true, window: true, overloads: []overload{sig(typeText, typeText), sig(typeText, typeText, typeText)}},

@@ -260,6 +260,8 @@ func formatFloat(f float64) string {
 		return "inf"
 	case math.IsInf(f, -1):
 		return "-inf"
+	case f == 0:
+		return "0"
 	case f == math.Trunc(f):
 		f = float64(clampInt(f))
 	}

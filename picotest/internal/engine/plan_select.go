@@ -48,8 +48,11 @@ func (p *selectPlan) run(s *Stmt, _ *runState, args []Value, v View) (*Result, *
 	if err != nil {
 		return nil, err
 	}
-	res := &Result{Rows: s.decode(rows), Affected: int64(len(rows))}
-	return res, s.visit(v, true)
+	values, err := s.decode(rows)
+	if err != nil {
+		return nil, err
+	}
+	return &Result{Rows: values, Affected: int64(len(rows))}, s.visit(v, true)
 }
 
 // visit tells the cluster that the copies are about to be read, or have been; the lock is given back meanwhile.
@@ -77,19 +80,6 @@ func (s *Stmt) outside(v View, c Copy, done bool) *Error {
 	s.eng.mu.Unlock()
 	defer s.eng.mu.Lock()
 	return v.Before(c, done)
-}
-
-// decode turns rows of SQLite into values of the columns' types.
-func (s *Stmt) decode(rows [][]cell) [][]Value {
-	out := make([][]Value, len(rows))
-	for i, row := range rows {
-		vals := make([]Value, len(row))
-		for j, c := range row {
-			vals[j] = fromCell(c, s.types[j])
-		}
-		out[i] = vals
-	}
-	return out
 }
 
 // cells turns arguments into what SQLite binds. They're of the parameters' types already.

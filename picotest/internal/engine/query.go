@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/picodata/go-picodata/picotest/internal/grammar"
@@ -26,6 +27,27 @@ type core struct {
 	sources    []*source
 	joinOn     []grammar.Expr
 	aggregated bool
+	windowed   bool
+}
+
+// distributed tells whether the rows of a SELECT's sources lie on several replicasets, so that aggregates take two stages.
+func (c *core) distributed() bool {
+	for _, src := range c.sources {
+		switch {
+		case src.table != nil && !src.table.global, src.table == nil && !src.cte && src.inner != nil && src.inner.spread():
+			return true
+		}
+	}
+	return false
+}
+
+// spread tells whether a query's rows stay where they were found: nothing made them meet.
+func (q *query) spread() bool {
+	if q.node.Limit != nil || len(q.node.OrderBy) > 0 || len(q.cores) != 1 {
+		return false
+	}
+	c := q.cores[0]
+	return c.distributed() && !c.aggregated && !c.windowed && len(c.node.GroupBy) == 0 && !c.node.Distinct
 }
 
 // query analyses a query inside a scope; want types its columns where literals and parameters leave a choice.
@@ -38,7 +60,7 @@ func (a *analyzer) query(q *grammar.Query, outer *scope, want []sqlType) (*query
 		if err != nil {
 			return nil, err
 		}
-		made := &cte{name: c.Name.Name, sqlName: a.unique(), query: sub, columns: append([]sourceColumn(nil), sub.columns...)}
+		made := &cte{name: c.Name.Name, sqlName: a.unique(), query: sub, columns: settled(sub.columns)}
 		if c.Columns != nil && len(c.Columns) != len(made.columns) {
 			return nil, refuse("invalid query: expected %d columns in CTE, got %d", len(made.columns), len(c.Columns))
 		}
@@ -146,6 +168,7 @@ func (a *analyzer) chain(out *query, sc *scope, want []sqlType) *Error {
 		if i == 0 {
 			out.columns = cols
 		} else {
+			out.columns, cols = settled(out.columns), settled(cols)
 			if len(cols) != len(out.columns) {
 				return refuse("invalid node: children tuples have mismatching amount of columns. Left: %d, right: %d", len(out.columns), len(cols))
 			}
@@ -173,10 +196,11 @@ func (a *analyzer) tail(out *query, sc *scope) *Error {
 	if len(out.node.OrderBy) > 0 {
 		src := &source{sqlName: a.unique(), inner: out}
 		names := make([]string, len(out.columns))
+		out.columns = settled(out.columns)
 		for i, c := range out.columns {
 			c.output = true
 			src.columns = append(src.columns, c)
-			names[i] = quote(src.sqlName) + "." + quote(c.ref())
+			names[i] = out.moved(quote(src.sqlName)+"."+quote(c.ref()), c.typ)
 		}
 		outer := &scope{parent: sc, sources: []*source{src}}
 		parts := make([]string, len(out.node.OrderBy))
@@ -196,6 +220,20 @@ func (a *analyzer) tail(out *query, sc *scope) *Error {
 		out.code += fmt.Sprintf(" LIMIT %d", int64(min(l.Count, 1<<62)))
 	}
 	return nil
+}
+
+// moved is a column of rows that meet on the coordinator: they take the announced types on the way, but for what aggregates made.
+func (q *query) moved(text string, t sqlType) string {
+	if len(q.cores) != 1 || !q.cores[0].distributed() || q.cores[0].aggregated || len(q.cores[0].node.GroupBy) > 0 || t.array {
+		return text
+	}
+	switch t.base {
+	case tDouble:
+		return "todbl(" + text + ")"
+	case tNumeric:
+		return "(todec(" + text + ")" + t.collation() + ")"
+	}
+	return text
 }
 
 // orderKey is one ORDER BY element: a position, or an expression over the output's columns.
@@ -240,6 +278,17 @@ func (a *analyzer) orderKey(o grammar.OrderItem, src *source, sc *scope) (string
 	return compared(a.emit(o.Expr, sc), a.effective(o.Expr)), nil
 }
 
+// settled are a query's columns as others see them.
+func settled(cols []sourceColumn) []sourceColumn {
+	out := slices.Clone(cols)
+	for i := range out {
+		if out[i].inner != nil {
+			out[i].typ, out[i].inner = *out[i].inner, nil
+		}
+	}
+	return out
+}
+
 // refers tells whether a column or a subquery is a part of an expression.
 func refers(x grammar.Expr) bool {
 	found := false
@@ -261,7 +310,7 @@ func (a *analyzer) source(s *grammar.Source, sc *scope) (src *source, code strin
 		if err != nil {
 			return nil, "", err
 		}
-		src.columns, src.inner = q.columns, q
+		src.columns, src.inner = settled(q.columns), q
 		code = "(" + q.code + ")"
 	} else {
 		src.name = s.Table.Name

@@ -14,6 +14,8 @@ type sourceColumn struct {
 	sql    string // its name in the SQLite text where that differs: SQLite folds case, and two columns may have one name
 	of     string // of an output column: the source that it was taken from as it is
 	output bool
+	// inner is the type for the queries around this one where it isn't what the client is told.
+	inner *sqlType
 }
 
 // scan is the name that qualifies the column.

@@ -38,6 +38,7 @@ func (a *analyzer) selectCore(n *grammar.SelectCore, sc *scope, want []sqlType) 
 		}
 	}
 	c.sources = sc.sources
+	c.windowed = hasWindow(n)
 	where := ""
 	if n.Where != nil {
 		text, err := a.filter(n.Where, sc)
@@ -63,6 +64,18 @@ func (a *analyzer) selectCore(n *grammar.SelectCore, sc *scope, want []sqlType) 
 		distinct = "DISTINCT "
 	}
 	return "SELECT " + distinct + items + from + where + group + windows, cols, c, nil
+}
+
+func hasWindow(n *grammar.SelectCore) bool {
+	found := false
+	for _, it := range n.Items {
+		grammar.Walk(it.Expr, func(x grammar.Node) bool {
+			_, is := x.(*grammar.WindowCall)
+			found = found || is
+			return !found
+		})
+	}
+	return found
 }
 
 // filter analyses WHERE and ON.
@@ -129,7 +142,10 @@ func (a *analyzer) items(n *grammar.SelectCore, sc *scope, want []sqlType) (stri
 		if err := a.checkLiterals(it.Expr); err != nil {
 			return "", nil, err
 		}
-		col := sourceColumn{typ: t}
+		col := sourceColumn{typ: a.declared(it.Expr, sc.core.distributed())}
+		if inner := a.declared(it.Expr, false); inner != col.typ {
+			col.inner = &inner
+		}
 		switch ref, isRef := unparen(it.Expr).(*grammar.ColumnRef); {
 		case it.Alias != nil:
 			col.name = it.Alias.Name
@@ -144,7 +160,11 @@ func (a *analyzer) items(n *grammar.SelectCore, sc *scope, want []sqlType) (stri
 		}
 		col = a.distinctName(col, cols)
 		cols = append(cols, col)
-		parts = append(parts, compared(a.emit(it.Expr, sc), t)+" AS "+quote(col.ref()))
+		text := a.emit(it.Expr, sc)
+		if _, isCase := unparen(it.Expr).(*grammar.Case); isCase {
+			text = a.chosen(it.Expr, text)
+		}
+		parts = append(parts, compared(text, t)+" AS "+quote(col.ref()))
 	}
 	return strings.Join(parts, ", "), cols, nil
 }
