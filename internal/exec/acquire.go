@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,18 +14,25 @@ import (
 
 // acquire gets a connection: the checkout's, or one of the node that the plan says.
 func (r *run) acquire() error {
+	// Not to be handed to a connection whose peer is gone: its outcome would be unknown. A look costs a system call.
+	risky := (r.op == opQuery || r.op == opExec) && r.text.Writes
 	l, ok, busy := r.c.pinned()
 	if ok {
-		if w := l.Conn(); w.Usable() && (!r.risky() || w.Alive()) {
+		if w := l.Conn(); w.Usable() && (!risky || w.Alive()) {
 			r.lease, r.extra = l, false
-			return r.checkPin()
+			if r.hint != nil && r.hint.Placed {
+				return r.checkPin()
+			}
+			return nil
 		}
 		// The statement before was given up, its connection with it; or the connection has died since.
 		r.c.drop(false)
 		l.Release()
 	}
-	if err := r.x.Cluster.Start(r.ctx); err != nil {
-		return r.x.waitFailed(err)
+	if !r.x.started.Load() {
+		if err := r.x.Cluster.Start(r.ctx); err != nil {
+			return r.x.waitFailed(err)
+		}
 	}
 	if err := r.decide(); err != nil {
 		return err
@@ -33,9 +41,12 @@ func (r *run) acquire() error {
 	if r.x.Tracer != nil {
 		r.x.Tracer.Routed(r.ctx, &r.plan)
 	}
-	req := r.x.routing.request(&r.plan)
+	var req pool.Request
+	if r.plan.Kind != route.Balance {
+		req = r.x.routing.request(&r.plan)
+	}
 	req.Avoid = r.avoid
-	if r.risky() {
+	if risky {
 		req.Avoid, req.Look = r.x.roles.avoid(r.avoid), true
 	}
 	l, err := r.leaseFor(req)
@@ -50,16 +61,9 @@ func (r *run) acquire() error {
 	return nil
 }
 
-// risky reports whether the operation must not be handed to a connection whose peer is gone: its
-// outcome would be unknown. A look costs a system call.
-func (r *run) risky() bool { return r.op.executes() && r.text.writes() }
-
 // checkPin refuses a hint that the checkout's node doesn't meet. What the key alone would say doesn't
 // move a checkout.
 func (r *run) checkPin() error {
-	if r.hint == nil || !r.hint.Placed {
-		return nil
-	}
 	p := r.x.routing.plan(r.text, r.args, r.hint)
 	n := r.lease.Node()
 	req := r.x.routing.request(&p)
@@ -123,8 +127,12 @@ func (r *run) learn() error {
 // given time: with a deadline until that, else max_retries times.
 func (r *run) leaseFor(req pool.Request) (pool.Lease, error) {
 	x := r.x
+	lease := x.Pool.Lease
+	if x.Tracer != nil {
+		lease = r.tracedLease
+	}
 	for n := 0; ; n++ {
-		l, err := r.lend(req)
+		l, err := lease(r.ctx, req)
 		if err == nil {
 			return l, nil
 		}
@@ -148,13 +156,10 @@ func (r *run) leaseFor(req pool.Request) (pool.Lease, error) {
 	}
 }
 
-// lend asks the pool, with the tracer told.
-func (r *run) lend(req pool.Request) (pool.Lease, error) {
+// tracedLease is Pool.Lease with the tracer told.
+func (r *run) tracedLease(ctx context.Context, req pool.Request) (pool.Lease, error) {
 	x := r.x
-	if x.Tracer == nil {
-		return x.Pool.Lease(r.ctx, req)
-	}
-	ctx, end := x.Tracer.Lease(r.ctx, r.plan.Counter())
+	ctx, end := x.Tracer.Lease(ctx, r.plan.Counter())
 	l, err := x.Pool.Lease(ctx, req)
 	if end != nil {
 		end(l.Node(), x.Faults.Pool(err))

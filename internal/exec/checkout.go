@@ -34,7 +34,7 @@ type Tx struct {
 
 // admit refuses writes in a read-only Tx and remembers those of another.
 func (t *Tx) admit(x *Text) error {
-	if t == nil || !x.writes() {
+	if !x.Writes {
 		return nil
 	}
 	if t.ReadOnly {
@@ -76,11 +76,12 @@ func (c *Checkout) Text(query string) *Text { return c.x.texts.get(query) }
 
 // Query runs a statement and gives its rows.
 func (c *Checkout) Query(ctx context.Context, query string, args []driver.NamedValue) (*Rows, error) {
-	r := &Rows{run: run{c: c, x: c.x, op: opQuery, ctx: ctx, args: args, text: c.x.texts.get(query)}}
-	r.trace()
+	r := &Rows{run: run{c: c, x: c.x, op: opQuery, ctx: ctx, hint: HintOf(ctx), args: args, text: c.x.texts.get(query)}}
+	if c.x.Tracer != nil {
+		r.trace()
+	}
 	if err := r.do(); err != nil {
-		r.compare(err)
-		r.over(0, err)
+		r.gone(err)
 		return nil, err
 	}
 	r.columns = len(r.answer.Columns())
@@ -89,20 +90,20 @@ func (c *Checkout) Query(ctx context.Context, query string, args []driver.NamedV
 
 // Exec runs a statement and gives the number of rows that it touched.
 func (c *Checkout) Exec(ctx context.Context, query string, args []driver.NamedValue) (int64, error) {
-	r := run{c: c, x: c.x, op: opExec, ctx: ctx, args: args, text: c.x.texts.get(query)}
+	r := run{c: c, x: c.x, op: opExec, ctx: ctx, hint: HintOf(ctx), args: args, text: c.x.texts.get(query)}
 	err := r.perform()
 	return r.affected, err
 }
 
 // Ping makes one flight to a node, chosen as for a statement without a shard.
 func (c *Checkout) Ping(ctx context.Context) error {
-	r := run{c: c, x: c.x, op: opPing, ctx: ctx, text: c.x.texts.get("")}
+	r := run{c: c, x: c.x, op: opPing, ctx: ctx, hint: HintOf(ctx), text: c.x.texts.get("")}
 	return r.perform()
 }
 
 // Prepare has a node parse a text.
 func (c *Checkout) Prepare(ctx context.Context, t *Text) error {
-	r := run{c: c, x: c.x, op: opPrepare, ctx: ctx, text: t}
+	r := run{c: c, x: c.x, op: opPrepare, ctx: ctx, hint: HintOf(ctx), text: t}
 	return r.perform()
 }
 

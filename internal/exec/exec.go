@@ -114,6 +114,7 @@ type Executor struct {
 
 	mu        sync.Mutex
 	checkouts map[*Checkout]struct{}
+	started   atomic.Bool // the pool knows nodes
 	closed    atomic.Bool
 	done      context.Context // ends with Close
 	end       context.CancelFunc

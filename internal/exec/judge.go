@@ -171,7 +171,7 @@ func (a *attempt) harmless() bool {
 	return a.idempotent || !a.op.executes() || a.text.Info.PlainRead || a.text.Info.Class == sqltext.Empty
 }
 
-func (a *attempt) mayHaveWritten() bool { return a.op.executes() && a.text.writes() }
+func (a *attempt) mayHaveWritten() bool { return a.op.executes() && a.text.Writes }
 
 // callersError is what the caller gets of a verdict.
 func (x *Executor) callersError(v *verdict, t *Text, n *pool.NodeInfo) error {

@@ -12,7 +12,6 @@ import (
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
 
-	"github.com/picodata/go-picodata/internal/sqltext"
 	"github.com/picodata/go-picodata/internal/wire"
 )
 
@@ -44,7 +43,7 @@ func bound(code, message string) error {
 	return err
 }
 
-func textOf(sql string) *Text { return &Text{SQL: sql, Info: sqltext.Analyze(sql)} }
+func textOf(sql string) *Text { return newText(sql) }
 
 const (
 	plainRead  = "select * from t where id = $1"

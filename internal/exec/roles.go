@@ -158,6 +158,7 @@ func (x *Executor) Apply(old, topo *metadata.Topology) {
 	x.applyNodes(topo)
 	x.roles.mu.Unlock()
 	x.routing.topologyChanged(old, topo)
+	x.started.Store(true)
 	x.clusterChanged(old, topo)
 }
 

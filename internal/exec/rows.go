@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -47,10 +48,14 @@ func (r *Rows) Next(dest []driver.Value) error {
 			return r.err
 		}
 		err := r.answer.Next(dest)
-		r.arrive()
+		if r.flight != nil {
+			r.arrive()
+		}
 		if err == nil {
 			r.delivered++
-			r.shadow.Row(dest)
+			if r.shadow != nil {
+				r.shadow.Row(dest)
+			}
 			return nil
 		}
 		if err == io.EOF {
@@ -84,8 +89,12 @@ func (r *Rows) rerun(err error) error {
 // gone notes that the query ended without an answer.
 func (r *Rows) gone(err error) {
 	r.closed = true
-	r.compare(err)
-	r.over(r.delivered, err)
+	if r.shadow != nil {
+		r.compare(err)
+	}
+	if r.end != nil {
+		r.over(r.delivered, err)
+	}
 }
 
 // Close ends the query and gives its connection back, or up if too much of the result is left.
@@ -94,45 +103,52 @@ func (r *Rows) Close() error {
 		return nil
 	}
 	r.closed = true
-	err := r.close()
+	if r.flight != nil {
+		r.arrive()
+	}
+	err := r.answer.Close()
+	if r.lease.Conn().Usable() {
+		r.c.release(r.lease, r.extra)
+	} else {
+		err = r.giveUp(err)
+	}
+	if r.err != nil {
+		err = nil // the caller knows
+	}
 	switch {
 	case err != nil:
-		err = r.fail(err)
+		err = r.failedLate(err)
 	case r.err == nil:
 		r.x.budget.succeeded()
 	}
-	r.compare(err)
-	if err == nil {
-		r.over(r.delivered, r.err)
-	} else {
-		r.over(r.delivered, err)
+	if r.shadow != nil {
+		r.compare(err)
+	}
+	if r.end != nil {
+		r.over(r.delivered, cmp.Or(err, r.err))
 	}
 	return err
 }
 
-func (r *Rows) close() error {
-	r.arrive()
-	err := r.answer.Close()
-	if !r.lease.Conn().Usable() {
-		r.c.drop(r.extra)
-		r.lease.Release()
-		if !r.text.writes() {
-			return nil // the caller has what it wanted of a read
-		}
-		if err == nil && !r.complete {
-			err = &wire.Error{Stage: wire.StageQuery, Sent: true, Answered: true, Cause: errAbandoned}
-		}
-	} else {
-		r.c.release(r.lease, r.extra)
+// giveUp drops a connection that can't be used any more, and finds what that means for the statement.
+func (r *Rows) giveUp(err error) error {
+	r.c.drop(r.extra)
+	r.lease.Release()
+	switch {
+	case !r.text.Writes:
+		return nil // the caller has what it wanted of a read
+	case err == nil && !r.complete:
+		return &wire.Error{Stage: wire.StageQuery, Sent: true, Answered: true, Cause: errAbandoned}
 	}
-	if err == nil || r.err != nil {
-		return nil
-	}
-	// A failure after the last row that was read: the caller must hear of it.
+	return err
+}
+
+// failedLate is the error of a failure after the last row that was read: the caller must hear of it.
+func (r *Rows) failedLate(err error) error {
 	v := judge(err, r.attempted(true))
 	cause := r.x.callersError(&v, r.text, r.lease.Node())
 	if v.ending == unknown && r.doubt == nil {
 		r.doubt, r.doubtErr = r.x.unknownOf(&v, r.text, r.lease.Node()), cause
 	}
-	return cause
+	return r.fail(cause)
 }

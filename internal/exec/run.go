@@ -49,6 +49,7 @@ type run struct {
 	doubtErr error    // what the caller would get of doubt alone
 	flight   *flight
 	learned  bool
+	asks     bool // a server was asked for the text's sharding key
 	answer   *wire.Rows
 	affected int64
 	offered  bool               // to the mirror
@@ -63,29 +64,30 @@ type run struct {
 
 // perform is do for an operation that is over with its answer.
 func (r *run) perform() error {
-	r.trace()
+	if r.x.Tracer != nil {
+		r.trace()
+	}
 	err := r.do()
 	if err == nil {
+		r.x.budget.succeeded()
 		r.c.release(r.lease, r.extra)
 	}
-	r.compare(err)
-	r.over(r.affected, err)
+	if r.shadow != nil {
+		r.compare(err)
+	}
+	if r.end != nil {
+		r.over(r.affected, err)
+	}
 	return err
 }
 
 // trace tells the tracer that the operation begins.
 func (r *run) trace() {
-	r.hint = HintOf(r.ctx)
-	if r.x.Tracer != nil {
-		r.ctx, r.end = r.x.Tracer.Statement(r.ctx, &Started{Operation: operationNames[r.op], Text: r.text, Args: len(r.args)})
-	}
+	r.ctx, r.end = r.x.Tracer.Statement(r.ctx, &Started{Operation: operationNames[r.op], Text: r.text, Args: len(r.args)})
 }
 
 // over tells the tracer that the operation is over.
 func (r *run) over(rows int64, err error) {
-	if r.end == nil {
-		return
-	}
 	e := Ended{Attempts: r.attempts, Rows: rows, Err: err, Node: r.lastNode}
 	if r.planned {
 		e.Reason = r.plan.Counter()
@@ -95,8 +97,10 @@ func (r *run) over(rows int64, err error) {
 
 // do runs the operation until it succeeds or the judge says stop. On success the lease is held.
 func (r *run) do() error {
-	if err := r.c.Tx.admit(r.text); err != nil {
-		return err
+	if tx := r.c.Tx; tx != nil {
+		if err := tx.admit(r.text); err != nil {
+			return err
+		}
 	}
 	for {
 		if err := r.acquire(); err != nil {
@@ -104,25 +108,17 @@ func (r *run) do() error {
 		}
 		err := r.attempt()
 		if err == nil {
-			r.succeed()
+			if r.asks {
+				r.x.routing.asked(r.text)
+			}
+			if r.text.Info.Class == sqltext.DDL && r.op.executes() {
+				r.x.Cluster.Hint(schema.HintTables)
+			}
 			return nil
 		}
 		if err = r.failed(err, false); err != nil {
 			return err
 		}
-	}
-}
-
-// succeed notes what an answer without an error tells.
-func (r *run) succeed() {
-	if r.op != opQuery {
-		r.x.budget.succeeded()
-	}
-	if len(r.args) > 0 {
-		r.x.routing.asked(r.text)
-	}
-	if r.text.Info.Class == sqltext.DDL && r.op.executes() {
-		r.x.Cluster.Hint(schema.HintTables)
 	}
 }
 
@@ -148,7 +144,7 @@ func (r *run) attempt() (err error) {
 	}
 	r.attempts++
 	r.lastNode = r.lease.Node()
-	if len(r.args) > 0 && r.x.routing.wants(r.text) {
+	if r.asks = len(r.args) > 0 && r.x.routing.wants(r.text); r.asks {
 		w.ParseAnew(r.text.SQL)
 	}
 	switch r.op {
@@ -170,26 +166,6 @@ func (r *run) attempt() (err error) {
 		err = w.Prepare(r.ctx, r.text.SQL)
 	}
 	return err
-}
-
-// depart notes that a server is about to be asked; for a query until its first row, or its end, is there.
-func (r *run) depart(w *wire.Conn) {
-	rerun, tier := r.text.Info.PlainRead, ""
-	if h := r.hint; h != nil {
-		rerun = (rerun || h.Idempotent) && !h.NoRetry
-	}
-	if r.plan.OneBucket() {
-		tier = r.plan.Tier
-	}
-	r.flight = r.c.depart(w, tier, rerun)
-}
-
-// arrive ends what depart began.
-func (r *run) arrive() {
-	if r.flight != nil {
-		r.c.arrive(r.flight)
-		r.flight = nil
-	}
 }
 
 // failed decides about an attempt that failed. nil: run it again. delivered: a row has reached the caller.

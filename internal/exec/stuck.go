@@ -21,11 +21,18 @@ type flight struct {
 	next  *flight    // of the same checkout
 }
 
-// depart notes a statement that is about to be handed to conn. A checkout has one at a time, or more
-// while rows are open on it.
-func (c *Checkout) depart(conn *wire.Conn, tier string, rerun bool) *flight {
-	epoch := c.x.stuck.epoch.Load()
-	op := conn.NextOp()
+// depart notes that a server is about to be asked; for a query until its first row, or its end, is there. A checkout
+// has one flight at a time, or more while rows are open on it.
+func (r *run) depart(w *wire.Conn) {
+	rerun, tier := r.text.Info.PlainRead, ""
+	if h := r.hint; h != nil {
+		rerun = (rerun || h.Idempotent) && !h.NoRetry
+	}
+	if r.plan.OneBucket() {
+		tier = r.plan.Tier
+	}
+	c := r.c
+	epoch, op := r.x.stuck.epoch.Load(), w.NextOp()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := &c.flight
@@ -33,12 +40,14 @@ func (c *Checkout) depart(conn *wire.Conn, tier string, rerun bool) *flight {
 		f = &flight{next: c.flight.next}
 		c.flight.next = f
 	}
-	f.conn, f.op, f.epoch, f.tier, f.rerun = conn, op, epoch, tier, rerun
-	return f
+	f.conn, f.op, f.epoch, f.tier, f.rerun = w, op, epoch, tier, rerun
+	r.flight = f
 }
 
-// arrive ends a flight: the answer has begun, or will never come.
-func (c *Checkout) arrive(f *flight) {
+// arrive ends what depart began: the answer has begun, or will never come.
+func (r *run) arrive() {
+	c, f := r.c, r.flight
+	r.flight = nil
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f.conn = nil

@@ -14,16 +14,20 @@ type Text struct {
 	SQL  string       // as it is sent: comments stripped where the options say so
 	Info sqltext.Info // the driver's own reading
 	keys atomic.Pointer[keyAnswer]
-	used atomic.Bool // looked up since the hand of the clock passed
+	// Writes: the statement may change rows; what isn't understood may.
+	Writes bool
+	used   atomic.Bool // looked up since the hand of the clock passed
 }
 
-// writes reports whether the statement may change rows; what isn't understood may.
-func (t *Text) writes() bool {
+// newText reads a text.
+func newText(sql string) *Text {
+	t := &Text{SQL: sql, Info: sqltext.Analyze(sql)}
 	switch t.Info.Class {
 	case sqltext.Empty, sqltext.Read, sqltext.Tx:
-		return false
+	default:
+		t.Writes = true
 	}
-	return true
+	return t
 }
 
 // fingerprintLimit bounds what an error or a log line shows of a statement.
@@ -103,7 +107,7 @@ func (c *textCache) known(sql string) *Text {
 }
 
 func (c *textCache) add(query string) *Text {
-	t := &Text{SQL: query, Info: sqltext.Analyze(query)}
+	t := newText(query)
 	if len(query) > textLimit {
 		return t
 	}
