@@ -15,7 +15,7 @@ import (
 // Dial began.
 type Config struct {
 	// Options is the connector's configuration: who logs in, TLS, timeouts, the size of
-	// the statement cache, whether comments are stripped. Required.
+	// the statement cache. Required.
 	Options *options.Config
 	// StartupOptions is the value of the startup parameter "options" ("name=value,…").
 	// Empty: the parameter isn't sent, and nothing of Picodata's own goes over the wire.

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/lib/pq"
-
-	"github.com/picodata/go-picodata/internal/sqltext"
 )
 
 // pqConn is what the driver uses of lib/pq's connection.
@@ -241,15 +239,6 @@ func checkText(sql string) error {
 		return callerError{errors.New("the statement contains a NUL byte")}
 	}
 	return nil
-}
-
-// text is the statement as it is sent.
-func (c *Conn) text(sql string) string {
-	if !c.cfg.Options.StripComments || !strings.Contains(sql, "--") && !strings.Contains(sql, "/*") {
-		return sql
-	}
-	stripped, _ := sqltext.StripComments(sql)
-	return stripped
 }
 
 // connectTimeout is the error of a login that outlasted connect_timeout. It isn't a

@@ -20,7 +20,7 @@ func (c *Conn) Describe(ctx context.Context, sql string) (Description, error) {
 	}
 	d, err := Description{}, checkText(sql)
 	if err == nil {
-		d, err = c.describe(c.text(sql))
+		d, err = c.describe(sql)
 	}
 	return d, c.end(ctx, err)
 }

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"context"
 	"database/sql/driver"
 	"errors"
 	"io"
@@ -388,32 +387,5 @@ func TestTooManyArguments(t *testing.T) {
 	_, err := c.Exec(bg, "insert", args)
 	if e := wireError(t, err); e.Sent || !c.Usable() {
 		t.Fatalf("sent %v, usable %v: %v", e.Sent, c.Usable(), err)
-	}
-}
-
-// Comments go before the text does, and never out of a string.
-func TestCommentsStayHome(t *testing.T) {
-	s := newServer(t)
-	got := make(chan string, 10)
-	s.run = func(_ *peer, sql string, _ [][]byte) result {
-		select {
-		case got <- sql:
-		default:
-		}
-		return result{}
-	}
-	c, _ := s.dial(newConfig())
-	if _, err := c.Exec(context.Background(), "/* trace=1 */ insert into t values ('--') -- end", nil); err != nil {
-		t.Fatal(err)
-	}
-	if sql := strings.TrimSpace(<-got); sql != "insert into t values ('--')" {
-		t.Fatalf("sent %q", sql)
-	}
-	c.cfg.Options.StripComments = false
-	if _, err := c.Exec(context.Background(), "insert into t values (1) -- end", nil); err != nil {
-		t.Fatal(err)
-	}
-	if sql := <-got; sql != "insert into t values (1) -- end" {
-		t.Fatalf("sent %q", sql)
 	}
 }

@@ -15,7 +15,7 @@ func (c *Conn) naming(query bool, s *stmt, args []driver.NamedValue) (a answer, 
 	s.params = len(args)
 	c.g.desc = nil
 	c.g.rename, c.g.capture = s.name, true
-	a, err = c.unnamed(query, s.text, args)
+	a, err = c.unnamed(query, s.sql, args)
 	if err != nil && !c.g.ready() {
 		return a, err
 	}
@@ -52,7 +52,7 @@ func (c *Conn) preparedLocally(s *stmt) (pqStmt, error) {
 	c.g.prepared = &synthetic{name: s.name, desc: desc, params: s.params}
 	c.g.desc = nil
 	c.stmts.counter++
-	st, err := c.pq.PrepareContext(background, s.text)
+	st, err := c.pq.PrepareContext(background, s.sql)
 	if err != nil {
 		return nil, err
 	}
@@ -70,14 +70,14 @@ func (c *Conn) prepare(sql string) (err error) {
 		return err
 	}
 	if c.stmts.size <= 0 || len(sql) > maxNamed { // nowhere to keep it: ask for the server's opinion alone
-		_, err := c.describe(c.text(sql))
+		_, err := c.describe(sql)
 		return err
 	}
 	if c.stmts.lookup(sql) != nil {
 		return nil
 	}
 	c.makeRoom()
-	s := c.newStmt(sql)
+	s := newStmt(sql)
 	err = c.prepareNow(s)
 	if err != nil && c.forget(nil, err) {
 		err = c.prepareNow(s)
@@ -87,7 +87,7 @@ func (c *Conn) prepare(sql string) (err error) {
 
 func (c *Conn) prepareNow(s *stmt) error {
 	c.stmts.counter++
-	st, err := c.pq.PrepareContext(background, s.text)
+	st, err := c.pq.PrepareContext(background, s.sql)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func (c *Conn) run(query bool, sql string, args []driver.NamedValue) (a answer, 
 		return a, nil, err
 	}
 	if len(args) == 0 {
-		a, err = c.unnamed(query, c.text(sql), nil)
+		a, err = c.unnamed(query, sql, nil)
 		return a, nil, err
 	}
 	if len(args) > maxParamArgs {
@@ -74,10 +74,10 @@ func (c *Conn) run(query bool, sql string, args []driver.NamedValue) (a answer, 
 		}
 		a, err = c.named(query, s, args)
 	} else if c.stmts.due(sql) {
-		s = c.newStmt(sql)
+		s = newStmt(sql)
 		a, err = c.naming(query, s, args)
 	} else {
-		a, err = c.unnamed(query, c.text(sql), args)
+		a, err = c.unnamed(query, sql, args)
 		if err == nil || !c.forget(nil, err) {
 			return a, nil, err
 		}
@@ -88,7 +88,7 @@ func (c *Conn) run(query bool, sql string, args []driver.NamedValue) (a answer, 
 	if s != nil && !c.forget(s, err) {
 		return a, nil, err
 	}
-	a, err = c.unnamed(query, c.text(sql), args)
+	a, err = c.unnamed(query, sql, args)
 	return a, nil, err
 }
 

@@ -21,8 +21,7 @@ const (
 
 // stmt is a text that the server knows by name on this connection, or is about to.
 type stmt struct {
-	sql    string // as the caller writes it
-	text   string // as it was sent
+	sql    string
 	st     pqStmt // nil while the execution that names it is under way
 	name   string
 	params int
@@ -153,11 +152,7 @@ func (c *Conn) shed() {
 
 // newStmt is a text that is about to be named. The caller's string may be a slice of
 // something large.
-func (c *Conn) newStmt(sql string) *stmt {
-	s := &stmt{sql: strings.Clone(sql)}
-	s.text = c.text(s.sql)
-	return s
-}
+func newStmt(sql string) *stmt { return &stmt{sql: strings.Clone(sql)} }
 
 // What a server error says about a statement's name. In all cases but none, the server has
 // run nothing: it refused the Parse or the Bind.
