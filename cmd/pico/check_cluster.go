@@ -197,9 +197,14 @@ func (d *doctor) replicas() {
 			case r.Switching:
 				d.sayf(sevWarning, "replicas", r.Name, "wait; if it lasts, look at the log of both", "it is changing its leader from %s to %s, and takes no writes meanwhile", r.CurrentMaster, r.TargetMaster)
 			case !led:
-				d.say(sevFault, "replicas", r.Name, "it has no leader: writes and reads by leaders hang", "bring an instance of it back")
+				d.say(sevFault, "replicas", r.Name, "it has no leader: "+stalls(r.Tier), "bring an instance of it back")
 			case leader.State != metadata.Online:
-				d.sayf(sevFault, "replicas", r.Name, "bring it back; the cluster moves the leadership when it has found out", "its leader %s is %s", leader.Name, leader.State)
+				d.sayf(sevFault, "replicas", r.Name, "bring it back; the cluster moves the leadership when it has found out", "its leader %s is %s: %s", leader.Name, leader.State, stalls(r.Tier))
+			default:
+				if p := d.probeOfInstance(leader.UUID); p != nil && p.Err != nil {
+					d.sayf(sevFault, "replicas", r.Name, "start it again, or wait: the cluster gives the replicaset another leader when it has counted the instance as Offline for itself (30 s unless configured). Is it alive and only this machine can't reach it, mend the network or the address",
+						"its leader %s is dead, or can't be reached from here (%s), and the cluster still counts it as Online: %s", leader.Name, cause(p.Err, d.limit), stalls(r.Tier))
+				}
 			}
 		}
 	}
@@ -219,6 +224,16 @@ func (d *doctor) replicas() {
 	} else {
 		d.quiet(began, "replicas", "all instances are Online")
 	}
+}
+
+// probeOfInstance is the probe of an instance's own address; nil if there was none.
+func (d *doctor) probeOfInstance(uuid string) *probe {
+	for _, p := range d.probes {
+		if p.Instance != nil && p.Instance.UUID == uuid {
+			return p
+		}
+	}
+	return nil
 }
 
 // hosts reports on the instances that are met at the DSN's address and not at their own.

@@ -21,9 +21,11 @@ type tool struct {
 	env         func(string) string
 	options     []options.Option // of every connector, after the DSN's
 	terminal    func(io.Writer) (width int, yes bool)
-	interactive func(io.Reader) bool // somebody types there
-	simClock    picotest.Clock       // of simulated clusters and their scenarios; nil = the system's
-	logger      *slog.Logger         // beside the tool's own eyes on the driver's log; nil = none
+	height      func(io.Writer) int              // of a terminal in lines; 0 = not known
+	interactive func(io.Reader) bool             // somebody types there
+	raw         func(io.Reader) (restore func()) // has a terminal give single keys
+	simClock    picotest.Clock                   // of simulated clusters and their scenarios; nil = the system's
+	logger      *slog.Logger                     // beside the tool's own eyes on the driver's log; nil = none
 }
 
 // newTool is the tool of a process.
@@ -40,6 +42,22 @@ func newTool() *tool {
 				width = 80
 			}
 			return width, true
+		},
+		height: func(w io.Writer) int {
+			if f, isFile := w.(*os.File); isFile {
+				if _, height, err := term.GetSize(int(f.Fd())); err == nil {
+					return height
+				}
+			}
+			return 0
+		},
+		raw: func(r io.Reader) func() {
+			if f, isFile := r.(*os.File); isFile && term.IsTerminal(int(f.Fd())) {
+				if state, err := term.MakeRaw(int(f.Fd())); err == nil {
+					return func() { _ = term.Restore(int(f.Fd()), state) }
+				}
+			}
+			return func() {} // keys then wait for Enter
 		},
 		interactive: func(r io.Reader) bool {
 			f, isFile := r.(*os.File)
@@ -93,7 +111,7 @@ Exit codes: 0 all is well; 1 the command failed; 2 wrong usage or a wrong DSN;
 	}
 	root.SetVersionTemplate("pico {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(t.newTopology(), t.newCheck(), t.newRoute(), t.newBench(), t.newSim())
+	root.AddCommand(t.newTopology(), t.newCheck(), t.newRoute(), t.newBench(), t.newDrain(), t.newSim())
 	return root
 }
 

@@ -30,7 +30,11 @@ type instanceRow struct {
 	LatencyMS   float64 `json:"latency_ms"`
 	Connections int     `json:"connections"` // of this process
 	InUse       int     `json:"in_use"`
-	Used        bool    `json:"used"` // in the node set
+	Cap         int     `json:"cap"`                  // of this process's connections; 0 = none
+	Leases      uint64  `json:"leases"`               // of connections, since this process began
+	Rate        float64 `json:"per_second,omitempty"` // leases since the picture before; --watch
+	Ejections   uint64  `json:"ejections"`            // since this process began
+	Used        bool    `json:"used"`                 // in the node set
 	Ejected     bool    `json:"ejected"`
 	Note        string  `json:"note,omitempty"` // why it isn't used, ejected or silent
 }
@@ -44,6 +48,7 @@ type picture struct {
 	Instances []instanceRow `json:"instances"`
 	Grants    []string      `json:"grants,omitempty"` // what would show more
 	Trouble   string        `json:"trouble,omitempty"`
+	Alerts    []string      `json:"alerts,omitempty"`  // what stalls part of the cluster now
 	Changes   []string      `json:"changes,omitempty"` // since the picture before; --watch
 }
 
@@ -63,7 +68,7 @@ why an instance isn't used, or was ejected after its connections failed.
 
 With --watch the table is drawn again when the topology changes and every --interval; where
 the output is no terminal, only if something changed. What did is marked: + new, * changed,
-- gone.`,
+- gone. On a terminal keys sort, pause, scroll and quit; ? lists them.`,
 		Example: `  pico topology 'picodata://app@node-a,node-b/'
   pico topology --watch
   pico topology --json | jq -r '.instances[] | select(.role == "leader") | .address'`,
@@ -85,7 +90,7 @@ the output is no terminal, only if something changed. What did is marked: + new,
 				return errors.Join(unusable, c.Close())
 			}
 			if w.on {
-				return errors.Join(t.watchTopology(cmd.Context(), cmd.OutOrStdout(), c, &w, probe), c.Close())
+				return errors.Join(t.watchTopology(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), c, &w, probe), c.Close())
 			}
 			p := look(ctx, c, probe)
 			if unusable != nil {
@@ -132,6 +137,7 @@ func look(ctx context.Context, c *client, probe time.Duration) picture {
 	for i := range views {
 		p.Instances = append(p.Instances, rowOf(c, &views[i], nodes[views[i].ID], latency[i], failed[i], probe))
 	}
+	p.Alerts = alerts(topo, p.Instances)
 	return p
 }
 
@@ -150,6 +156,7 @@ func rowOf(c *client, v *metadata.NodeView, n *picodata.NodeStats, latency time.
 	}
 	if n != nil {
 		r.Connections, r.InUse, r.Ejected = n.Open, n.InUse, n.Ejected
+		r.Cap, r.Leases, r.Ejections = n.Max, n.Leases, n.Ejections
 		if v.Instance == nil {
 			r.LatencyMS = float64(n.Latency.Microseconds()) / 1000 // a hint can't name it, so that it can't be pinged apart
 		}
@@ -164,6 +171,8 @@ func rowOf(c *client, v *metadata.NodeView, n *picodata.NodeStats, latency time.
 		r.Note = "not used: " + v.Excluded.String()
 	case errors.Is(failed, context.DeadlineExceeded):
 		r.Note = fmt.Sprintf("no answer within %v", probe)
+	case errors.As(failed, new(*picodata.NoNodeError)):
+		r.Note = "the driver doesn't use it yet, or no longer: look again"
 	case failed != nil:
 		r.Note = brief(failed.Error())
 	case r.Advertised != "":

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/picodata/go-picodata/metadata"
 )
 
 // showPicture prints a picture once.
@@ -33,9 +35,12 @@ type changes map[string]byte
 // tableOf draws a picture.
 func tableOf(p picture, marks changes, s style) string {
 	head := []string{"TIER", "REPLICASET", "INSTANCE", "ROLE", "STATE", "ADDRESS", "VERSION", "LATENCY", "CONNS", "NOTE"}
+	if s.color {
+		head = []string{"TIER", "REPLICASET", "INSTANCE", "ROLE", "STATE", "ADDRESS", "VERSION", "LATENCY", "STMT/S", "IN USE/CAP", "EJECTIONS", "NOTE"}
+	}
 	cells := [][]string{head}
 	for i := range p.Instances {
-		cells = append(cells, cellsOf(&p.Instances[i]))
+		cells = append(cells, cellsOf(&p.Instances[i], s.color))
 	}
 	widths := make([]int, len(head))
 	for _, row := range cells {
@@ -60,14 +65,48 @@ func tableOf(p picture, marks changes, s style) string {
 			}
 		}
 		text := cut(strings.TrimRight(line.String(), " "), s.width-2)
-		if s.color && mark != 0 {
-			text = "\x1b[1;33m" + text + "\x1b[0m"
+		if color := s.colorOf(i, p.Instances, mark); color != "" {
+			text = color + text + plainText
 		}
 		b.WriteString(text)
 		b.WriteByte('\n')
 	}
 	b.WriteString(foot(p))
 	return b.String()
+}
+
+// The colours of a terminal.
+const (
+	plainText = "\x1b[0m"
+	reversed  = "\x1b[7m"
+	dim       = "\x1b[2m"
+	red       = "\x1b[31m"
+	green     = "\x1b[32m"
+	yellow    = "\x1b[1;33m"
+)
+
+// colorOf is the colour of a line: the head, then what is wrong, what changed, what isn't used, who leads.
+func (s style) colorOf(line int, rows []instanceRow, mark byte) string {
+	if !s.color {
+		return ""
+	}
+	if line == 0 {
+		return reversed
+	}
+	switch r := &rows[line-1]; {
+	case r.Ejected, r.State != "" && r.State != string(metadata.Online), r.silent():
+		if mark != 0 {
+			return "\x1b[1;31m"
+		}
+		return red
+	case mark != 0:
+		return yellow
+	case !r.Used:
+		return dim
+	case r.Role == metadata.RoleLeader.String():
+		return green
+	}
+	return ""
 }
 
 func markText(mark byte) string {
@@ -77,7 +116,7 @@ func markText(mark byte) string {
 	return string(mark) + " "
 }
 
-func cellsOf(r *instanceRow) []string {
+func cellsOf(r *instanceRow, watched bool) []string {
 	latency := "–"
 	if r.LatencyMS > 0 {
 		latency = strconv.FormatFloat(r.LatencyMS, 'f', 2, 64) + " ms"
@@ -87,6 +126,13 @@ func cellsOf(r *instanceRow) []string {
 		conns += fmt.Sprintf(" (%d in use)", r.InUse)
 	}
 	version, _, _ := strings.Cut(r.Version, "-")
+	if watched {
+		use := fmt.Sprintf("%d/–", r.InUse)
+		if r.Cap > 0 {
+			use = fmt.Sprintf("%d/%d", r.InUse, r.Cap)
+		}
+		return []string{r.Tier, r.Replicaset, r.Instance, r.Role, r.State, r.Address, version, latency, strconv.FormatFloat(r.Rate, 'f', 1, 64), use, strconv.FormatUint(r.Ejections, 10), r.Note}
+	}
 	return []string{r.Tier, r.Replicaset, r.Instance, r.Role, r.State, r.Address, version, latency, conns, r.Note}
 }
 
@@ -95,6 +141,9 @@ func foot(p picture) string {
 	var b strings.Builder
 	for _, g := range p.Grants {
 		fmt.Fprintf(&b, "\nThe user may not read all there is to know; as an administrator run: %s", g)
+	}
+	for _, a := range p.Alerts {
+		fmt.Fprintf(&b, "\n%s", a)
 	}
 	if p.Trouble != "" {
 		fmt.Fprintf(&b, "\n%s", p.Trouble)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -161,27 +163,98 @@ func TestWatchJSON(t *testing.T) {
 	}
 }
 
-// TestWatchOnTerminal: colours, one screen drawn over the other, and lines cut to the width.
+// TestWatchOnTerminal: colours, one screen drawn over the other on the alternate screen, lines cut to the width, keys.
 func TestWatchOnTerminal(t *testing.T) {
 	c := picotest.Start(t, picotest.Config{})
 	s := newSession(c)
-	s.env[dsnVariable] = with(c.DSN(), "topology_update_interval=10ms")
+	s.env[dsnVariable] = with(c.DSN(), "topology_update_interval=10ms&max_conns_per_instance=7")
 	s.tool.terminal = func(io.Writer) (int, bool) { return 60, true }
+	s.tool.height = func(io.Writer) int { return 12 }
+	keys, press := io.Pipe()
+	s.in = keys
 	w, stop := startWatch(t, s, "--interval", "0")
-	defer stop()
-	screen := w.until("\x1b[J")
-	if !strings.HasPrefix(screen, "\x1b[H") {
-		t.Errorf("the screen begins with %q", screen[:min(20, len(screen))])
-	}
-	for line := range strings.Lines(screen) {
-		line = strings.NewReplacer("\x1b[K", "", "\x1b[H", "", "\x1b[J", "", "\n", "").Replace(line)
-		if n := len([]rune(line)); n > 60 && !strings.Contains(line, "Ctrl-C") {
+	first := w.until("\x1b[J")
+	wants(t, first, "\x1b[?1049h\x1b[?25l\x1b[H", reversed+"TIER", green+"default  default_1   i1", "q quit  p pause  s sort: place")
+	for line := range strings.SplitSeq(first, "\r\n") {
+		line = regexp.MustCompile("\x1b\\[[^a-zA-Z]*[a-zA-Z]").ReplaceAllString(line, "")
+		if n := len([]rune(line)); n > 60 {
 			t.Errorf("%d characters: %q", n, line)
 		}
 	}
-	c.SwitchLeader("default_1", "i2")
-	for screen = w.until("\x1b[J"); !strings.Contains(screen, "\x1b[1;33m"); screen = w.until("\x1b[J") {
+	if n := strings.Count(first, "\r\n"); n > 11 {
+		t.Errorf("%d lines on a terminal of 12:\n%s", n+1, first)
 	}
+	c.SwitchLeader("default_1", "i2")
+	for text := w.until("\x1b[J"); !strings.Contains(text, yellow); text = w.until("\x1b[J") {
+	}
+	for _, k := range []struct{ keys, shows string }{{"s", "sort: latency"}, {"r", "sort: latency, reversed"}, {"?", "hide this help"}, {"\x1b[B", "sort: latency, reversed"}, {"p", "PAUSED"}} {
+		go func() { _, _ = io.WriteString(press, k.keys) }() // the screen has to be read meanwhile
+		w.until(k.shows)
+	}
+	go func() { _, _ = io.WriteString(press, "q") }()
+	w.until("\x1b[?25h\x1b[?1049l")
+	stop()
+	_ = press.Close()
+}
+
+// TestScreen: the order of rows, scrolling, the log of events, and what a small terminal leaves out.
+func TestScreen(t *testing.T) {
+	s := new(screen)
+	var p picture
+	for i := range 30 {
+		p.Instances = append(p.Instances, instanceRow{Instance: fmt.Sprintf("n%02d", i), UUID: fmt.Sprint(i), State: "Online", Used: true, LatencyMS: float64(1 + i%7), Ejections: uint64(i), InUse: i, Cap: 50})
+		p.Changes = append(p.Changes, fmt.Sprintf("event %d", i))
+	}
+	p.Alerts = []string{"default_1: no leader"}
+	s.show(p, changes{"3": '*'})
+	at := func(what string) int { return strings.Index(s.draw(200, 20), what) }
+	text := s.draw(200, 20)
+	if n := strings.Count(text, "\r\n") + 1; n != 20 {
+		t.Errorf("%d lines of 20:\n%s", n, text)
+	}
+	wants(t, text, red+"default_1: no leader", "n00", "3/50", "event 29", "30 instances")
+	if at("n29") >= 0 || at("event 20") >= 0 {
+		t.Error("more is shown than there is room")
+	}
+	for range 4 {
+		s.press('s')
+	}
+	if a, b := at("n29"), at("n28"); sortings[s.sort].name != "ejections" || a < 0 || a > b {
+		t.Errorf("sorted by %s: n29 at %d, n28 at %d", sortings[s.sort].name, a, b)
+	}
+	s.press('r')
+	if a, b := at("n00"), at("n01"); a < 0 || a > b {
+		t.Errorf("reversed: n00 at %d, n01 at %d", a, b)
+	}
+	for _, b := range []byte("j\x1b[Bk\x1b[A\x1b[B") {
+		s.press(b)
+	}
+	if at("n00") >= 0 || at("n01") < 0 || s.top != 1 {
+		t.Errorf("scrolled to %d", s.top)
+	}
+	if s.press('x') || !s.press(3) || !s.press('q') {
+		t.Error("q and Ctrl-C end it, others don't")
+	}
+	for range 20 {
+		s.show(p, nil)
+	}
+	if len(s.events) != maxEvents {
+		t.Errorf("%d events are kept", len(s.events))
+	}
+}
+
+// TestAlerts: a dead leader is named as such, with what it stalls, before and after the cluster has noticed.
+func TestAlerts(t *testing.T) {
+	c := picotest.Start(t, picotest.Config{Scale: 1000})
+	s := newSession(c)
+	s.env[dsnVariable] = with(c.DSN(), "instance_ejection_failure_threshold=1&topology_update_interval=10ms")
+	c.Node("i1").Kill()
+	wants(t, s.must(t, "topology", "--probe-timeout", "300ms"), "default_1: its leader i1 doesn't answer here (", "hang until another leads")
+	out, _, code := s.run(t, "check", "--probe-timeout", "300ms")
+	if code != exitFaults {
+		t.Errorf("pico check of a dead leader: exit code %d", code)
+	}
+	wants(t, out, "default_1: its leader i1 is dead, or can't be reached from here", "statements of tier default that need a hop to it hang")
 }
 
 func TestCompare(t *testing.T) {
@@ -195,6 +268,11 @@ func TestCompare(t *testing.T) {
 		t.Errorf("%v", marks)
 	}
 	wants(t, strings.Join(lines, "\n"), "* i2: role replica → leader", "+ i4 joined rs as replica", "- i3 left rs")
+	before.At, now.At = time.Unix(100, 0), time.Unix(102, 0)
+	before.Instances[0].Leases, now.Instances[0].Leases = 10, 30
+	if compare(before, now); now.Instances[0].Rate != 10 {
+		t.Errorf("%v statements a second", now.Instances[0].Rate)
+	}
 	if _, lines := compare(now, now); len(lines) != 0 {
 		t.Errorf("nothing changed: %v", lines)
 	}

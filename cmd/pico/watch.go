@@ -18,12 +18,12 @@ type watch struct {
 	interval   time.Duration
 }
 
-// remembered is how many changes stand under the table on a terminal.
+// remembered is how many events stand under the table where the height of the terminal isn't known.
 const remembered = 8
 
-// watchTopology draws the topology until ctx ends: at every change that the driver tells of, and every interval, for
-// an instance that falls silent tells nothing.
-func (t *tool) watchTopology(ctx context.Context, out io.Writer, c *client, w *watch, probe time.Duration) error {
+// watchTopology draws the topology until ctx ends or q is pressed: at every change that the driver tells of, and every
+// interval, for an instance that falls silent tells nothing.
+func (t *tool) watchTopology(ctx context.Context, in io.Reader, out io.Writer, c *client, w *watch, probe time.Duration) error {
 	changed := make(chan struct{}, 1)
 	wake := func() {
 		select {
@@ -39,60 +39,96 @@ func (t *tool) watchTopology(ctx context.Context, out io.Writer, c *client, w *w
 		}
 	})
 	defer c.log.onEvent(nil)
-	width, terminal := t.terminal(out)
 	var tick <-chan time.Time
 	if w.interval > 0 {
 		ticker := time.NewTicker(w.interval)
 		defer ticker.Stop()
 		tick = ticker.C
 	}
-	var (
-		before *picture
-		recent []string
-	)
-	for {
-		p := look(ctx, c, probe)
-		if ctx.Err() != nil {
-			return nil // an interrupt is how it ends; what was cut short by it says nothing
-		}
-		marks, lines := compare(before, &p)
-		p.Changes = lines
-		recent = append(recent, lines...)
-		recent = recent[max(0, len(recent)-remembered):]
-		if err := w.draw(out, p, marks, recent, width, terminal, before == nil); err != nil {
+	var keys <-chan byte
+	s := new(screen)
+	_, terminal := t.terminal(out)
+	if terminal && !w.asJSON {
+		restore := t.raw(in)
+		defer restore()
+		if _, err := io.WriteString(out, "\x1b[?1049h\x1b[?25l"); err != nil { // the alternate screen, no cursor
 			return err
 		}
-		before = &p
+		defer func() { _, _ = io.WriteString(out, "\x1b[?25h\x1b[?1049l") }()
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		keys = keyboard(ctx, in)
+	}
+	var before *picture
+	for due := true; ; {
+		if due && !s.paused {
+			p := look(ctx, c, probe)
+			if ctx.Err() != nil {
+				return nil // an interrupt is how it ends; what was cut short by it says nothing
+			}
+			marks, lines := compare(before, &p)
+			p.Changes = lines
+			s.show(p, marks)
+			if !terminal || w.asJSON {
+				if err := w.print(out, p, marks, before == nil); err != nil {
+					return err
+				}
+			}
+			before = &p
+		}
+		if terminal && !w.asJSON {
+			width, _ := t.terminal(out)
+			if _, err := io.WriteString(out, s.draw(width, t.height(out))); err != nil {
+				return err
+			}
+		}
+		due = true
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-changed:
 		case <-tick:
+		case key := <-keys:
+			if s.press(key) {
+				return nil
+			}
+			due = key == ' ' || key == 'p'
 		}
 	}
 }
 
-// draw prints one picture: over the last one on a terminal, below it elsewhere, and there only what is new.
-func (w *watch) draw(out io.Writer, p picture, marks changes, recent []string, width int, terminal, first bool) error {
-	var text string
-	switch {
-	case !first && !terminal && len(p.Changes) == 0:
+// keyboard gives the bytes of standard input. The reader can't be woken from a read; it ends with the process.
+func keyboard(ctx context.Context, in io.Reader) <-chan byte {
+	keys := make(chan byte)
+	go func() {
+		var b [1]byte
+		for {
+			if n, err := in.Read(b[:]); n == 0 || err != nil {
+				return
+			}
+			select {
+			case keys <- b[0]:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return keys
+}
+
+// print prints one picture below the last one where there is no terminal, and only what is new.
+func (w *watch) print(out io.Writer, p picture, marks changes, first bool) error {
+	if !first && len(p.Changes) == 0 {
 		return nil
-	case w.asJSON:
+	}
+	text := ""
+	if w.asJSON {
 		line, err := json.Marshal(p)
 		if err != nil {
 			return err
 		}
 		text = string(line) + "\n"
-	case terminal:
-		// Home, the new lines each erasing the rest of an old one, then whatever is below: no flicker.
-		text = fmt.Sprintf("%s  topology %d, read from %s %s ago   (Ctrl-C ends)\n\n", p.At.Format(time.TimeOnly), p.Version, p.ReadFrom, time.Duration(p.Age*float64(time.Second)).Round(time.Second))
-		text += tableOf(p, marks, style{color: true, width: width})
-		if len(recent) > 0 {
-			text += "\n" + strings.Join(recent, "\n") + "\n"
-		}
-		text = "\x1b[H" + strings.ReplaceAll(text, "\n", "\x1b[K\n") + "\x1b[J"
-	default:
+	} else {
 		text = tableOf(p, marks, style{})
 		for _, line := range p.Changes {
 			text += line + "\n"
@@ -110,6 +146,7 @@ func compare(before, now *picture) (changes, []string) {
 	if before == nil {
 		return marks, nil
 	}
+	seconds := now.At.Sub(before.At).Seconds()
 	at := now.At.Format(time.TimeOnly)
 	var lines []string
 	say := func(format string, args ...any) {
@@ -123,6 +160,9 @@ func compare(before, now *picture) (changes, []string) {
 		r := &now.Instances[i]
 		was, known := old[r.key()]
 		delete(old, r.key())
+		if known && seconds > 0 && r.Leases >= was.Leases {
+			r.Rate = float64(r.Leases-was.Leases) / seconds
+		}
 		if !known {
 			marks[r.key()] = '+'
 			say("+ %s joined %s as %s, %s", r.Instance, r.Replicaset, r.Role, r.State)
@@ -146,6 +186,16 @@ func compare(before, now *picture) (changes, []string) {
 	slices.SortFunc(gone, func(a, b *instanceRow) int { return strings.Compare(a.Instance, b.Instance) })
 	for _, r := range gone {
 		say("- %s left %s", r.Instance, r.Replicaset)
+	}
+	for _, a := range now.Alerts {
+		if !slices.Contains(before.Alerts, a) {
+			say("! %s", a)
+		}
+	}
+	for _, a := range before.Alerts {
+		if !slices.Contains(now.Alerts, a) {
+			say("✓ over: %s", a)
+		}
 	}
 	if before.Trouble != now.Trouble && now.Trouble != "" {
 		say("! %s", now.Trouble)
