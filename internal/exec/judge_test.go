@@ -80,6 +80,7 @@ func TestJudge(t *testing.T) {
 		{"cancelled read", sent(context.Canceled), plainRead, flags{}, giveUp, byCtx, false, false, false, false},
 		{"cancelled write", sent(context.DeadlineExceeded), oneRow, flags{}, giveUp, unknown, false, false, false, false},
 		{"cancelled idempotent write isn't run again", sent(context.Canceled), oneRow, flags{idempotent: true}, giveUp, unknown, false, false, false, false},
+		{"cancelled read that may do more", sent(context.Canceled), oddRead, flags{}, giveUp, unknown, false, false, false, false},
 		{"cancelled prepare of a write", sent(context.Canceled), oneRow, flags{op: opPrepare}, giveUp, byCtx, false, false, false, false},
 		{"cancelled ping", sent(context.Canceled), "", flags{op: opPing}, giveUp, byCtx, false, false, false, false},
 
@@ -139,7 +140,8 @@ func TestJudge(t *testing.T) {
 		{"read-only, update, idempotent", answered("XX000", readonly), update, flags{idempotent: true}, retry, unknown, true, true, true, false},
 		{"read-only, DDL", answered("XX000", readonly), ddl, flags{}, giveUp, unknown, true, false, true, false},
 		{"route, read", answered("XX000", routeError), plainRead, flags{}, retry, byServer, false, false, true, false},
-		{"route, any read", answered("XX000", routeError), oddRead, flags{}, retry, byServer, false, false, true, false},
+		{"route, a read that may do more", answered("XX000", routeError), oddRead, flags{}, giveUp, unknown, true, false, true, false},
+		{"route, a read that may do more, of one bucket", answered("XX000", routeError), oddRead, flags{oneBucket: true}, retry, byServer, false, false, true, false},
 		{"route, read in a Tx", answered("XX000", routeError), plainRead, flags{tx: true}, retry, byServer, false, false, true, false},
 		{"route, read, a row delivered", answered("XX000", routeError), plainRead, flags{delivered: true}, giveUp, byServer, false, false, true, false},
 		{"route, one bucket", answered("XX000", routeError), update, flags{oneBucket: true}, retry, byServer, false, false, true, false},
@@ -150,7 +152,7 @@ func TestJudge(t *testing.T) {
 
 		// The server waited for another in vain.
 		{"timeout, read", answered("XX000", "Timeout exceeded"), plainRead, flags{}, retry, byServer, false, false, true, false},
-		{"timeout, a read that may do more", answered("XX000", "Timeout exceeded"), oddRead, flags{}, giveUp, byServer, false, false, true, false},
+		{"timeout, a read that may do more", answered("XX000", "Timeout exceeded"), oddRead, flags{}, giveUp, unknown, true, false, true, false},
 		{"timeout, one bucket", answered("XX000", "Timeout exceeded"), oneRow, flags{oneBucket: true}, giveUp, unknown, false, false, true, false},
 		{"timeout, several", answered("XX000", "Timeout exceeded"), update, flags{}, giveUp, unknown, true, false, true, false},
 		{"timeout, idempotent", answered("XX000", "Timeout exceeded"), oneRow, flags{idempotent: true, oneBucket: true}, retry, unknown, false, true, true, false},

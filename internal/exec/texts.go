@@ -23,7 +23,9 @@ type Text struct {
 func newText(sql string) *Text {
 	t := &Text{SQL: sql, Info: sqltext.Analyze(sql)}
 	switch t.Info.Class {
-	case sqltext.Empty, sqltext.Read, sqltext.Tx:
+	case sqltext.Empty, sqltext.Tx:
+	case sqltext.Read:
+		t.Writes = !t.Info.PlainRead // it calls what isn't known to be harmless
 	default:
 		t.Writes = true
 	}

@@ -60,7 +60,7 @@ func (r *reader) add(t token) {
 //
 // PlainRead is set only for SELECT, VALUES and WITH … SELECT, and EXPLAIN of these, that hold
 // no word of a write (INSERT, UPDATE, DELETE, MERGE, TRUNCATE, INTO, FOR UPDATE), call no
-// function but those of plainFunctions, and are one statement. Functions that are volatile but
+// function but those of harmlessFunction, and are one statement. Functions that are volatile but
 // harmless (version(), pico_instance_uuid()) are in that list: running them again elsewhere
 // gives another answer, never another effect.
 //
@@ -79,9 +79,14 @@ func Analyze(sql string) Info {
 		info.Params, info.Question = r.question, true
 	}
 	r.statement(&info)
-	if info.Class == Unknown {
+	switch {
+	case info.Class == Unknown:
 		// Nothing that was half understood may be used.
 		return Info{Reason: info.Reason, Params: info.Params, Question: info.Question, sql: sql}
+	case info.Reason == ReasonSyntax:
+		// The class was told by the first words, and whether a read is plain by all of them; what stands where
+		// wasn't read to the end.
+		info.Table, info.Columns, info.Values, info.Rows, info.Keys = "", nil, nil, 0, nil
 	}
 	return info
 }
@@ -173,16 +178,15 @@ func (r *reader) statement(info *Info) {
 		info.Reason = ReasonStart
 		return
 	}
-	r.options(info)
 }
 
 // read is a SELECT, VALUES or WITH … SELECT.
 func (r *reader) read(info *Info) {
 	first := r.peek().key
-	switch r.plain() {
-	case plain:
+	switch r.effects() {
+	case readsOnly:
 		info.Class, info.PlainRead = Read, true
-	case unknownCall:
+	case callsUnknown:
 		info.Class = Read
 	default:
 		info.Reason = "a read with words of a write in it"
@@ -212,10 +216,10 @@ func (r *reader) explain(info *Info) {
 	info.Reason = ReasonNotDML
 	switch r.peek().key {
 	case kwSelect, kwValues, kwWith:
-		switch r.plain() {
-		case plain:
+		switch r.effects() {
+		case readsOnly:
 			info.Class, info.PlainRead = Read, true
-		case unknownCall:
+		case callsUnknown:
 			info.Class = Read
 		default:
 			info.Class = Other
@@ -224,41 +228,6 @@ func (r *reader) explain(info *Info) {
 		info.Class = Other
 	default:
 		info.Reason = ReasonSyntax
-	}
-}
-
-// options reads a trailing OPTION (name = word, …), wherever the statement's reader stopped.
-func (r *reader) options(info *Info) {
-	if info.Class == Unknown || info.Class == DDL {
-		return
-	}
-	n := r.n - 1 // the end
-	if n < 3 || !opIs(r.at(n-1), ')') {
-		return
-	}
-	i := n - 2
-	for i > 0 && !opIs(r.at(i), '(') {
-		i--
-	}
-	if i == 0 || r.at(i-1).key != kwOption {
-		return
-	}
-	info.Option = true
-	for ; i+3 < n; i += 4 { // ( or , name = value
-		name, value := r.at(i+1), r.at(i+3)
-		if name.kind != word || !opIs(r.at(i+2), '=') {
-			return
-		}
-		text := "$"
-		if value.kind == word {
-			text = strings.ToLower(r.text(value))
-		}
-		switch {
-		case strings.EqualFold(r.text(name), "read_preference"):
-			info.ReadPreference = text
-		case strings.EqualFold(r.text(name), "forward"):
-			info.Forward = text
-		}
 	}
 }
 

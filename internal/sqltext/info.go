@@ -73,12 +73,6 @@ type Info struct {
 	// Question: the parameters are written "?".
 	Question bool
 
-	// Option: an OPTION (…) clause ends the text. ReadPreference and Forward are its words in
-	// lower case, "" if absent, "$" if given by a parameter.
-	Option         bool
-	ReadPreference string
-	Forward        string
-
 	sql string
 }
 

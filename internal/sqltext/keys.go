@@ -26,13 +26,13 @@ func (r *reader) insert(info *Info) {
 			info.Columns = append(info.Columns, name)
 		}
 		if !r.isOp(')') {
-			info.Columns, info.Reason = nil, ReasonSyntax
+			info.Reason = ReasonSyntax
 			return
 		}
 		r.pos++
 	}
 	if !r.accept(kwValues) {
-		info.Reason = ReasonNoValues
+		info.Columns, info.Reason = nil, ReasonNoValues
 		return
 	}
 	for first := true; first || r.isOp(','); first = false {
@@ -40,18 +40,18 @@ func (r *reader) insert(info *Info) {
 			r.pos++
 		}
 		if !r.row(info) {
-			info.Values, info.Reason = nil, ReasonSyntax
+			info.Reason = ReasonSyntax
 			return
 		}
 		info.Rows++
 	}
 	switch t := r.peek(); {
 	case t.kind != end && t.key != kwOn && t.key != kwOption:
-		info.Values, info.Reason = nil, ReasonSyntax
+		info.Reason = ReasonSyntax
 	case info.Rows > 1:
 		info.Values, info.Reason = nil, ReasonRows
 	case len(info.Columns) > 0 && len(info.Columns) != len(info.Values):
-		info.Values, info.Reason = nil, ReasonSyntax
+		info.Reason = ReasonSyntax
 	}
 }
 

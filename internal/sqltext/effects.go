@@ -2,28 +2,28 @@ package sqltext
 
 import "strings"
 
-// verdict is what plain found.
-type verdict uint8
+// effects is what a read may do beside reading.
+type effects uint8
 
 const (
-	plain       verdict = iota
-	unknownCall         // a function that isn't known to be free of effects
-	writes              // a word that may write, lock or create
+	readsOnly    effects = iota
+	callsUnknown         // a function that isn't known to be free of effects
+	mayWrite             // a word that may write, lock or create
 )
 
-// plain looks at every token from here to the end.
-func (r *reader) plain() verdict {
-	v := plain
+// effects looks at every token from here to the end.
+func (r *reader) effects() effects {
+	v := readsOnly
 	for i := r.pos; r.at(i).kind != end; i++ {
 		t := r.at(i)
 		switch t.kind {
 		case block:
-			return writes
+			return mayWrite
 		case word:
 		case quoted:
 			// "f"(…) is a call too, unless it is a CTE or a window: those have AS.
 			if opIs(r.at(i+1), '(') && !r.columnList(i) {
-				v = unknownCall
+				v = callsUnknown
 			}
 			continue
 		default:
@@ -31,15 +31,15 @@ func (r *reader) plain() verdict {
 		}
 		switch t.key {
 		case kwInsert, kwUpdate, kwDelete, kwMerge, kwTruncate, kwInto, kwCall, kwDo, kwReturning:
-			return writes
+			return mayWrite
 		case kwFor:
 			if locks(r.at(i+1), r.s) {
-				return writes
+				return mayWrite
 			}
 		}
 		if opIs(r.at(i+1), '(') && !t.key.beforeParenthesis() &&
-			!plainFunction(r.text(t)) && !r.columnList(i) && !r.castType(i) {
-			v = unknownCall
+			(!harmlessFunction(r.text(t)) || i > 0 && opIs(r.at(i-1), '.')) && !r.columnList(i) && !r.castType(i) {
+			v = callsUnknown
 		}
 	}
 	return v
@@ -65,7 +65,8 @@ func locks(t token, s string) bool {
 	return t.kind == word && (strings.EqualFold(w, "share") || strings.EqualFold(w, "no") || strings.EqualFold(w, "key"))
 }
 
-// columnList: the word at i is the name of a CTE with columns, as in WITH c (a, b) AS (…).
+// columnList: the word at i is the name of a CTE with columns, as in WITH c (a, b) AS (SELECT …). A call in FROM
+// may look the same up to the query: FROM t, f(a) AS (b).
 func (r *reader) columnList(i int) bool {
 	if i == 0 || r.at(i-1).key != kwWith && !opIs(r.at(i-1), ',') {
 		return false
@@ -75,7 +76,14 @@ func (r *reader) columnList(i int) bool {
 			return false
 		}
 		if opIs(r.at(i+1), ')') {
-			return r.at(i+2).key == kwAs && opIs(r.at(i+3), '(')
+			if r.at(i+2).key != kwAs || !opIs(r.at(i+3), '(') {
+				return false
+			}
+			switch r.at(i + 4).key {
+			case kwSelect, kwValues, kwWith:
+				return true
+			}
+			return false
 		}
 		if !opIs(r.at(i+1), ',') {
 			return false
@@ -89,7 +97,7 @@ func (r *reader) castType(i int) bool {
 		return false
 	}
 	p := r.at(i - 1)
-	return p.kind == op && p.first == ':' || p.key == kwAs && precisionType(r.text(r.at(i)))
+	return (p.kind == op && p.first == ':' || p.key == kwAs) && precisionType(r.text(r.at(i)))
 }
 
 func precisionType(name string) bool {
@@ -104,9 +112,10 @@ func precisionType(name string) bool {
 // longestFunction is the length of "pico_instance_health_status".
 const longestFunction = 27
 
-// plainFunction: calling the function, even twice, changes nothing. These are Picodata's
-// functions and the aggregates and scalars that every SQL database has under these names.
-func plainFunction(name string) bool {
+// harmlessFunction: calling the function, even twice, changes nothing, on any version that has it. These are
+// Picodata's functions of 25.2 to 26.2 (docs.picodata.io, "SQL functions") and the aggregates and scalars that every SQL
+// database has under these names. Whatever else a SELECT calls may write: a procedure of a plugin, or PostgreSQL's nextval.
+func harmlessFunction(name string) bool {
 	if len(name) > longestFunction {
 		return false
 	}
