@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"testing"
 
+	picodata "github.com/picodata/go-picodata"
 	"github.com/picodata/go-picodata/picotest"
 )
 
@@ -36,5 +37,27 @@ func TestTheDriverOfAConnectorLeadsToIt(t *testing.T) {
 	other, err := conn.Driver().(driver.DriverContext).OpenConnector("picodata://elsewhere/")
 	if err != nil || other != driver.Connector(conn) {
 		t.Errorf("OpenConnector: %v, %v", other, err)
+	}
+}
+
+// A Config made by hand, without a DSN, opens the same cluster, and says what DSN it is.
+func TestConfigMadeByHand(t *testing.T) {
+	c := picotest.Start(t, picotest.Config{})
+	parsed, err := picodata.ParseDSN(c.AdminDSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := picodata.NewConfig()
+	cfg.Hosts, cfg.User, cfg.Password, cfg.SSLMode = parsed.Hosts, parsed.User, parsed.Password, parsed.SSLMode
+	conn, err := picodata.NewConnector(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := sql.OpenDB(conn)
+	defer db.Close()
+	mustExec(t, db, "select 4721")
+	again, err := picodata.ParseDSN(cfg.FormatDSN())
+	if err != nil || again.FormatDSN() != cfg.FormatDSN() || again.User != cfg.User || again.Password != cfg.Password {
+		t.Errorf("%s: %v", picodata.RedactDSN(cfg.FormatDSN()), err)
 	}
 }

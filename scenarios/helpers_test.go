@@ -427,7 +427,7 @@ var three = picotest.Config{Tiers: []picotest.Tier{{Name: "default", Replicasets
 
 // startDB starts a cluster and opens it with the driver, as the administrator. When the test ends, it
 // checks that nothing of the driver is left.
-func startDB(t *testing.T, cfg picotest.Config, opts ...options.Option) (*picotest.Cluster, *sql.DB, *picodata.Connector) {
+func startDB(t testing.TB, cfg picotest.Config, opts ...options.Option) (*picotest.Cluster, *sql.DB, *picodata.Connector) {
 	t.Helper()
 	leaks := goleak.IgnoreCurrent()
 	c, err := picotest.New(cfg)
