@@ -30,19 +30,8 @@ func (c *Cluster) prepare(s engine.Session, sql string, oids []uint32) (engine.S
 
 // parse answers a Parse message.
 func (s *session) parse(m *pgproto3.Parse) bool {
-	h := &s.c.node.c.hooks
-	if h.any(pointParse) {
-		st := s.login()
-		st.SQL, st.Extended, st.Prepared = m.Query, true, m.Name
-		o := h.at(s, pointParse, 0, st)
-		if !s.obey(o, false) {
-			return false
-		}
-		if o.answer != nil {
-			s.c.out = o.answer.encode(s.c.out)
-			s.skipping = true
-			return true
-		}
+	if answered, on := s.met(pointParse, m.Query, m.Name); answered || !on {
+		return on
 	}
 	stmt, bad := s.prepare(m.Query, m.ParameterOIDs)
 	if bad == nil && s.opts.metadata && stmt.Kind() == engine.Empty {
@@ -60,6 +49,26 @@ func (s *session) parse(m *pgproto3.Parse) bool {
 	}
 	s.send(&pgproto3.ParseComplete{})
 	return true
+}
+
+// met has happen what was set for a message of a text at a point. answered: instead of the server's own answer; on: the
+// connection lives.
+func (s *session) met(point pointKind, sql, name string) (answered, on bool) {
+	h := &s.c.node.c.hooks
+	if !h.any(point) {
+		return false, true
+	}
+	st := s.login()
+	st.SQL, st.Extended, st.Prepared = sql, true, name
+	o := h.at(s, point, 0, st)
+	if !s.obey(o, false) {
+		return false, false
+	}
+	if o.answer != nil {
+		s.c.out = o.answer.encode(s.c.out)
+		s.skipping = true
+	}
+	return o.answer != nil, true
 }
 
 // metadataNotice tells a smart client which parameters form the sharding key.
@@ -88,6 +97,9 @@ func (s *session) bind(m *pgproto3.Bind) bool {
 	st := s.statements[m.PreparedStatement]
 	if st == nil {
 		return s.fail("XX000", fmt.Sprintf("Couldn't find statement '%s'.", m.PreparedStatement))
+	}
+	if answered, on := s.met(pointBind, st.sql, st.name); answered || !on {
+		return on
 	}
 	if s.opts.invalidation {
 		if bad := st.stmt.Missing(); bad != nil {

@@ -51,11 +51,11 @@ func (n *Node) Fail(code, text string, matches ...Match) *Fault {
 	return n.Inject(OnExecute(), ErrorMessage(code, text), matches...)
 }
 
-// Inject puts a message into the answer at a point. An ErrorMessage at OnExecute, OnParse or OnLogin
+// Inject puts a message into the answer at a point. An ErrorMessage at OnExecute, OnParse, OnBind or OnLogin
 // takes the place of the answer; every other message is sent besides it.
 func (n *Node) Inject(p Point, m Message, matches ...Match) *Fault {
 	return n.c.fault(n, p, matches, func(*session, *Statement) outcome {
-		if m.replaces() && (p.kind == pointExecute || p.kind == pointParse || p.kind == pointLogin) {
+		if m.replaces() && (p.kind == pointExecute || p.kind == pointParse || p.kind == pointBind || p.kind == pointLogin) {
 			return outcome{answer: &injected{m}}
 		}
 		return outcome{insert: []injected{{m}}}

@@ -19,6 +19,7 @@ const (
 	pointLogin pointKind = iota
 	pointBytes
 	pointParse
+	pointBind
 	pointExecute
 	pointAnswer
 	pointRow
@@ -37,6 +38,10 @@ func AfterBytes(n int) Point { return Point{kind: pointBytes, n: n} }
 
 // OnParse is when a Parse message was read, before it is looked at.
 func OnParse() Point { return Point{kind: pointParse} }
+
+// OnBind is when a Bind message of a statement that the node knows was read, before its values are looked at. A server that
+// refuses a prepared statement does it here.
+func OnBind() Point { return Point{kind: pointBind} }
 
 // OnExecute is when a statement is about to run: nothing of it has happened.
 func OnExecute() Point { return Point{kind: pointExecute} }
@@ -92,7 +97,7 @@ type hook struct {
 type outcome struct {
 	cut     bool
 	how     cutKind
-	answer  *injected // instead of running (OnExecute, OnParse, OnLogin)
+	answer  *injected // instead of running (OnExecute, OnParse, OnBind, OnLogin)
 	insert  []injected
 	blocked bool // the connection or the cluster ended while the hook held it
 }

@@ -79,6 +79,32 @@ func TestParsePoint(t *testing.T) {
 	}
 }
 
+// TestBindPoint refuses a Bind after its Parse was answered, and leaves the statement there.
+func TestBindPoint(t *testing.T) {
+	c := picotest.Start(t, picotest.Config{})
+	conn := session(t, c, "i1", "")
+	if _, err := conn.Prepare(t.Context(), "p", "select $1::int"); err != nil {
+		t.Fatal(err)
+	}
+	run := func() error {
+		return conn.PgConn().ExecPrepared(t.Context(), "p", [][]byte{[]byte("7")}, nil, nil).Read().Err
+	}
+	f := c.Node("i1").Inject(picotest.OnBind(), picotest.ErrorMessage("XX000", "no"), picotest.SQL("select $1"))
+	if err := run(); code(err) != "XX000" {
+		t.Errorf("refused: %v", err)
+	}
+	if err := run(); err != nil || f.Count() != 1 {
+		t.Errorf("after %d refusals: %v", f.Count(), err)
+	}
+	if n := len(c.Statements(picotest.SQL("select $1"))); n != 1 {
+		t.Errorf("%d executions", n)
+	}
+	c.Node("i1").ResetAfter(picotest.OnBind())
+	if err := run(); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("reset: %v", err)
+	}
+}
+
 // TestFailEverywhere answers on whichever node the statement arrives, until it is taken back.
 func TestFailEverywhere(t *testing.T) {
 	c := picotest.Start(t, picotest.Config{})

@@ -58,7 +58,7 @@ func TestPrepMissingOnOtherConn(t *testing.T) {
 			case 1: // somebody has the name
 				fault = n.Inject(picotest.OnParse(), picotest.ErrorMessage("42P05", "Duplicated prepared statement"), picotest.SQL("+ 4731"))
 			case 2: // the server lost it
-				fault = n.Inject(picotest.OnExecute(), picotest.ErrorMessage("XX000", "Couldn't find statement 'p1'."), picotest.SQL("+ 4732"))
+				fault = n.Inject(picotest.OnBind(), picotest.ErrorMessage("XX000", "Couldn't find statement 'p1'."), picotest.SQL("+ 4732"))
 			case 3:
 				n.DropConnections()
 			}
