@@ -3,21 +3,19 @@ package watch
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/picodata/go-picodata/options"
 )
 
-// AddressError says why an address can't be used.
-type AddressError struct {
-	Address string
-	Reason  string
+// addressError says why an address can't be used.
+type addressError struct {
+	address string
+	reason  string
 }
 
-// Error quotes the address.
-func (e *AddressError) Error() string {
-	return fmt.Sprintf("picodata: address %q: %s", e.Address, e.Reason)
+func (e *addressError) Error() string {
+	return fmt.Sprintf("picodata: address %q: %s", e.address, e.reason)
 }
 
 // unspecified tells whether the host is 0.0.0.0 or ::, which says "all my interfaces" and
@@ -27,25 +25,64 @@ func unspecified(host string) bool {
 	return err == nil && ip.Unmap().IsUnspecified()
 }
 
-// dialAddress makes of an advertised address the one to dial: address_map first, in which
+// addressMap is address_map for any number of rules: what it has decided it decides once.
+type addressMap struct {
+	config *options.Config
+	names  map[string]string   // FROM is an instance's name, or reads like one → TO; the first rule counts
+	known  map[string]mappedTo // by advertised address
+}
+
+type mappedTo struct {
+	address string
+	ok      bool
+}
+
+func newAddressMap(config *options.Config) *addressMap {
+	m := &addressMap{config: config, names: make(map[string]string, len(config.AddressMap)), known: map[string]mappedTo{}}
+	for _, rule := range config.AddressMap {
+		if _, twice := m.names[rule.From]; !twice {
+			m.names[rule.From] = rule.To
+		}
+	}
+	return m
+}
+
+// of is options.Config.MapAddress, remembered: with a thousand rules it is slow, and addresses seldom change.
+func (m *addressMap) of(advertised string) (string, bool) {
+	if len(m.config.AddressMap) == 0 {
+		return advertised, false
+	}
+	to, known := m.known[advertised]
+	if !known {
+		const most = 1 << 14 // a hostile server invents new addresses for ever
+		if len(m.known) >= most {
+			clear(m.known)
+		}
+		to.address, to.ok = m.config.MapAddress(advertised)
+		m.known[advertised] = to
+	}
+	return to.address, to.ok
+}
+
+// dial makes of an advertised address the one to dial: address_map first, in which
 // FROM may be the instance's name too (behind NAT several instances can advertise the same),
 // then standIn, the host that the row came from, in place of an unspecified one. How addresses are read is
 // the rule of options.ParseAddress: no port is 4327, a host with colons stands in brackets.
-func dialAddress(cfg *options.Config, name, advertised string, standIn func() string) (string, error) {
+func (m *addressMap) dial(name, advertised string, standIn func() string) (string, error) {
 	h, err := options.ParseAddress(advertised)
 	if err != nil {
-		return "", &AddressError{Address: clip(advertised), Reason: err.Error()}
+		return "", &addressError{clip(advertised), err.Error()}
 	}
-	mapped, ok := cfg.MapAddress(advertised)
+	mapped, ok := m.of(advertised)
 	keepPort := false
-	if i := slices.IndexFunc(cfg.AddressMap, func(m options.Mapping) bool { return m.From == name && name != "" }); i >= 0 {
-		mapped, ok = cfg.AddressMap[i].To, true
+	if to, named := m.names[name]; named && name != "" {
+		mapped, ok = to, true
 		keepPort = !namesPort(mapped)
 	}
 	if ok {
 		to, err := options.ParseAddress(mapped)
 		if err != nil {
-			return "", &AddressError{Address: clip(advertised), Reason: "address_map gives " + clip(mapped) + ": " + err.Error()}
+			return "", &addressError{clip(advertised), "address_map gives " + clip(mapped) + ": " + err.Error()}
 		}
 		if keepPort {
 			to.Port = h.Port
@@ -55,7 +92,7 @@ func dialAddress(cfg *options.Config, name, advertised string, standIn func() st
 	if unspecified(h.Name) {
 		host := standIn()
 		if host == "" || unspecified(host) {
-			return "", &AddressError{Address: clip(advertised), Reason: "it names no host; set the instance's advertise address, or address_map"}
+			return "", &addressError{clip(advertised), "it names no host; set the instance's advertise address, or address_map"}
 		}
 		h.Name = host
 	}

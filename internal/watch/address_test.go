@@ -43,7 +43,7 @@ func TestDialAddress(t *testing.T) {
 		{"i1", "0.0.0.0:4327", "0.0.0.0", ""},
 		{"i1", "172.17.0.5:4327", "seed.example", "seed.example:4327"},
 	} {
-		got, err := dialAddress(&options.Config{AddressMap: rules}, c.name, c.advertised, func() string { return c.from })
+		got, err := newAddressMap(&options.Config{AddressMap: rules}).dial(c.name, c.advertised, func() string { return c.from })
 		if got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%s advertises %q, seen from %q: %q, %v; want %q", c.name, c.advertised, c.from, got, err, c.want)
 		}

@@ -8,10 +8,10 @@ func BenchmarkReadThousandInstances(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := NewSource(SourceConfig{})
+	s := NewSQL(SQLConfig{})
 	b.ReportAllocs()
 	for range b.N {
-		if t, err := s.Read(b.Context(), conn, Target{}); err != nil || len(t.Instances) != 1000 {
+		if t, err := readAll(s, b.Context(), conn, Target{}); err != nil || len(t.Instances) != 1000 {
 			b.Fatal(err)
 		}
 	}

@@ -2,12 +2,43 @@ package watch
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
 )
+
+// control is the connection over which the cluster is asked. It belongs to the loop, but for open.
+type control struct {
+	config  *Config
+	options *options.Config
+	source  Source
+	clock   options.Clock
+	log     *slog.Logger
+	state   *state
+	pace    *pace
+	rand    *rand.Rand
+
+	conn  Conn
+	to    Target    // InstanceUUID is who answered, not who was expected
+	ends  time.Time // when the connection has lived long enough
+	avoid string    // address that failed last: tried last
+
+	self    uint64               // who this client is
+	home    Target               // the node that this client is to ask, "" = none
+	of      uint64               // version of the snapshot that home was chosen from
+	moveAt  time.Time            // when to move there; zero: no move is due
+	shunned map[string]time.Time // instances in trouble, by uuid: until then none of them is home
+}
+
+// moveWithin is how long a move home may wait: when nodes join or leave, or many clients begin at once, their logins are
+// spread over this time. With the longest interval it keeps a move within a minute.
+const moveWithin = 30 * time.Second
 
 // opened is a control connection whose server has said who it is.
 type opened struct {
@@ -17,17 +48,16 @@ type opened struct {
 
 // connect opens a control connection to whoever answers first. fatal is the error that ended
 // it because every other node would give it too.
-func (w *Watcher) connect() (err, fatal error) {
-	targets := w.targets()
+func (c *control) connect(ctx context.Context, targets []Target) (err, fatal error) {
 	stop := func(err error) bool {
-		if w.config.Fatal == nil || !w.config.Fatal(err) {
+		if c.config.Fatal == nil || !c.config.Fatal(err) {
 			return false
 		}
 		fatal = err
 		return true
 	}
-	won, at, err := race(w.ctx, w.clock, w.stagger, len(targets), func(ctx context.Context, i int) (opened, error) {
-		o, err := w.open(ctx, targets[i])
+	won, at, err := race(ctx, c.clock, c.stagger, len(targets), func(ctx context.Context, i int) (opened, error) {
+		o, err := c.open(ctx, targets[i])
 		if err != nil {
 			err = &metadata.NodeError{Node: targets[i].Address, Err: err}
 		}
@@ -36,54 +66,53 @@ func (w *Watcher) connect() (err, fatal error) {
 	if err != nil {
 		return err, fatal
 	}
-	w.loop.conn = won.conn
-	w.loop.connTo = Target{Address: targets[at].Address, InstanceUUID: won.uuid}
-	w.loop.avoid = ""
-	w.loop.connEnds = w.clock.Now().Add(1000 * time.Hour)
-	if life := w.options.MaxConnLifetime; life > 0 {
-		w.loop.connEnds = w.clock.Now().Add(w.jitter(life))
-	}
-	if won.uuid != "" {
-		w.loop.seen[targets[at].Address] = won.uuid
-	}
-	w.log.Debug("picodata: control connection opened", "address", targets[at].Address, "uuid", won.uuid)
+	c.avoid = ""
+	c.use(won, targets[at].Address)
 	return nil, nil
+}
+
+// use makes o the connection in use.
+func (c *control) use(o opened, address string) {
+	c.drop()
+	c.conn = o.conn
+	c.to = Target{Address: address, InstanceUUID: o.uuid}
+	c.ends = c.clock.Now().Add(1000 * time.Hour)
+	if life := c.options.MaxConnLifetime; life > 0 {
+		c.ends = c.clock.Now().Add(c.pace.jitter(life))
+	}
+	c.log.Debug("picodata: control connection opened", "address", address, "uuid", o.uuid)
 }
 
 // stagger is short before the second attempt: a black-holed seed must not add much to what a statement's own
 // dial may then lose at the same node, and one login too many, on a slow network, is all it costs.
-func (w *Watcher) stagger(started int) time.Duration {
+func (c *control) stagger(started int) time.Duration {
 	if started == 1 {
-		return w.config.Stagger / 5
+		return c.config.Stagger / 5
 	}
-	return w.config.Stagger
+	return c.config.Stagger
 }
 
 // open dials, within connect_timeout, and asks who is there, within the time of a query: a
 // node that takes logins but answers nothing is of no use here.
-func (w *Watcher) open(ctx context.Context, t Target) (opened, error) {
-	w.mu.Lock()
-	w.stats.Dials++
-	w.mu.Unlock()
+func (c *control) open(ctx context.Context, t Target) (opened, error) {
+	c.state.count(func(s *metadata.TopologyStats) { s.Dials++ })
 	fail := func(err error) (opened, error) {
-		w.mu.Lock()
-		w.stats.DialFailures++
-		w.mu.Unlock()
+		c.state.count(func(s *metadata.TopologyStats) { s.DialFailures++ })
 		return opened{}, err
 	}
-	limit := w.options.ConnectTimeout
+	limit := c.options.ConnectTimeout
 	if limit <= 0 {
 		limit = 5 * time.Second
 	}
-	dialCtx, stop := within(ctx, w.clock, limit)
-	conn, err := w.config.Dial(dialCtx, t)
+	dialCtx, stop := within(ctx, c.clock, limit)
+	conn, err := c.config.Dial(dialCtx, t)
 	stop()
 	if err != nil {
 		return fail(err)
 	}
-	queryCtx, stop := within(ctx, w.clock, w.config.QueryTimeout)
+	queryCtx, stop := within(ctx, c.clock, c.config.QueryTimeout)
 	defer stop()
-	uuid, _, err := w.source.Identity(queryCtx, conn)
+	uuid, err := c.source.Identity(queryCtx, conn)
 	if err != nil && !isServerError(err) {
 		conn.Close()
 		return fail(err)
@@ -91,173 +120,169 @@ func (w *Watcher) open(ctx context.Context, t Target) (opened, error) {
 	return opened{conn: conn, uuid: uuid}, nil
 }
 
-// targets are the nodes to try for a control connection: what the snapshot knows as Online
+// Query gives each query of a refresh its own deadline.
+func (c *control) Query(ctx context.Context, sql string) (*Result, error) {
+	ctx, stop := within(ctx, c.clock, c.config.QueryTimeout)
+	defer stop()
+	res, err := c.conn.Query(ctx, sql)
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx) // an answer that came too late is no reason to trust the connection
+	}
+	return res, err
+}
+
+// targets are the nodes to try for a control connection: this client's own, then what the snapshot knows as Online
 // and the nodes of the DSN, each in random order, alternating. The node that failed last
 // comes last.
-func (w *Watcher) targets() []Target {
+func (c *control) targets(t *metadata.Topology, seeds []Target) []Target {
 	const mostNodes = 8 // beside the seeds; a thousand more wouldn't help
-	var nodes, seeds []Target
-	if t := w.Topology(); t != nil {
+	var nodes []Target
+	if t != nil && c.options.Mode != options.Bootstrap && c.options.Topology { // else only the nodes of the DSN are reachable by intent
 		for i := range t.Instances {
-			if in := &t.Instances[i]; in.State == metadata.Online && in.Address != "" && w.mayDial(in.Address) {
+			if in := &t.Instances[i]; in.State == metadata.Online && in.Address != "" && mayDial(c.options, in.Address) {
 				nodes = append(nodes, Target{Address: in.Address, InstanceUUID: in.UUID})
 			}
 		}
 	}
-	for _, address := range w.loop.seeds {
-		seeds = append(seeds, Target{Address: address, InstanceUUID: w.loop.seen[address]})
-	}
-	w.config.Rand.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
-	w.config.Rand.Shuffle(len(seeds), func(i, j int) { seeds[i], seeds[j] = seeds[j], seeds[i] })
-	if w.options.Mode == options.Bootstrap || !w.options.Topology {
-		nodes = nil // only the nodes of the DSN are reachable by intent
-	}
+	c.rand.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+	c.rand.Shuffle(len(seeds), func(i, j int) { seeds[i], seeds[j] = seeds[j], seeds[i] })
 	nodes = nodes[:min(len(nodes), mostNodes)]
 
-	seen := map[string]bool{w.loop.avoid: true}
+	seen := map[string]bool{c.avoid: true}
 	var all []Target
-	for len(nodes) > 0 || len(seeds) > 0 {
-		for _, list := range []*[]Target{&nodes, &seeds} {
-			if len(*list) == 0 {
-				continue
-			}
-			t := (*list)[0]
-			*list = (*list)[1:]
-			if !seen[t.Address] {
-				seen[t.Address] = true
-				all = append(all, t)
-			}
+	put := func(t Target) {
+		if !seen[t.Address] && t.Address != "" {
+			seen[t.Address] = true
+			all = append(all, t)
 		}
 	}
-	if w.loop.avoid != "" {
-		all = append(all, Target{Address: w.loop.avoid})
+	put(c.home)
+	for i := range max(len(nodes), len(seeds)) {
+		if i < len(nodes) {
+			put(nodes[i])
+		}
+		if i < len(seeds) {
+			put(seeds[i])
+		}
+	}
+	if c.avoid != "" {
+		all = append(all, Target{Address: c.avoid})
 	}
 	return all
 }
 
 // mayDial applies allowed_networks to an address that discovery brought. A name is decided by
 // whoever resolves it.
-func (w *Watcher) mayDial(address string) bool {
-	allowed, decided := metadata.AddressAllowed(w.options.AllowedNetworks, address)
+func mayDial(o *options.Config, address string) bool {
+	allowed, decided := metadata.AddressAllowed(o.AllowedNetworks, address)
 	return allowed || !decided
 }
 
-// leaveNode closes the control connection and tries its node last from now on.
-func (w *Watcher) leaveNode() {
-	w.loop.avoid = w.loop.connTo.Address
-	w.dropConn()
+// settle chooses the node that this client is to ask, when the snapshot is new, and plans the move. Of all nodes that
+// may serve it each client has its own order, so that they spread evenly, and only those of a node that
+// leaves move, and those that a new node attracts.
+func (c *control) settle(t *metadata.Topology) {
+	now := c.clock.Now()
+	if t == nil || t.Static || c.config.Stay {
+		return
+	}
+	expired := false
+	for uuid, until := range c.shunned {
+		if !now.Before(until) {
+			delete(c.shunned, uuid)
+			expired = true
+		}
+	}
+	if t.Version != c.of || expired {
+		c.of = t.Version
+		c.choose(t)
+	}
+	switch {
+	case c.conn == nil || c.home.Address == "" || c.home.InstanceUUID == c.to.InstanceUUID:
+		c.moveAt = time.Time{}
+	case c.moveAt.IsZero():
+		c.moveAt = now.Add(time.Duration(c.rand.Int64N(int64(moveWithin))))
+	}
 }
 
-func (w *Watcher) dropConn() {
-	if w.loop.conn != nil {
-		w.loop.conn.Close()
-		w.loop.conn = nil
-	}
-}
-
-// race tries n targets in order and returns the first that succeeds. The next attempt starts
-// as soon as one fails, or when the youngest has been silent for stagger, which is given the number of
-// attempts so far; nothing is given up but by dial itself or by ctx. So a black-holed target
-// costs one stagger and a refused one nothing. Attempts that lose are cancelled, and what they
-// bring all the same goes to discard.
-//
-// stop, if set, tells an error that every other target would answer too: it ends the race.
-// The error joins what each attempt said. race returns without waiting for the losers: their
-// goroutines end as soon as dial heeds its context.
-func race[T any](ctx context.Context, clock options.Clock, stagger func(started int) time.Duration, n int,
-	dial func(ctx context.Context, i int) (T, error), discard func(T), stop func(error) bool) (winner T, at int, err error) {
-	type outcome struct {
-		value T
-		at    int
-		err   error
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	// Room for all: an attempt never blocks on a race that is over.
-	results := make(chan outcome, n)
-	next, running := 0, 0
-	start := func() {
-		i := next
-		next++
-		running++
-		go func() {
-			v, err := dial(ctx, i)
-			results <- outcome{v, i, err}
-		}()
-	}
-	leave := func() {
-		if running == 0 {
-			return
+func (c *control) choose(t *metadata.Topology) {
+	c.home = Target{}
+	best := uint64(0)
+	refusedTier := false
+	views := metadata.Select(c.options, t)
+	for i := range views {
+		v := &views[i]
+		if v.Instance == nil || v.Excluded.Unreachable() {
+			continue
 		}
-		left := running
-		go func() {
-			for range left {
-				if r := <-results; r.err == nil && discard != nil {
-					discard(r.value)
-				}
-			}
-		}()
-	}
-
-	if n == 0 {
-		return winner, -1, errNoTargets
-	}
-	var errs attempts
-	tick := make(chan struct{}, 1)
-	timer := clock.AfterFunc(stagger(1), func() {
-		select {
-		case tick <- struct{}{}:
-		default:
+		if _, shunned := c.shunned[v.ID]; shunned {
+			continue
 		}
-	})
-	defer timer.Stop()
-	start()
-	for {
-		select {
-		case r := <-results:
-			running--
-			if r.err == nil {
-				cancel()
-				leave()
-				return r.value, r.at, nil
-			}
-			errs = append(errs, r.err)
-			if stop != nil && stop(r.err) || ctx.Err() != nil {
-				cancel()
-				leave()
-				return winner, -1, errs
-			}
-			if next < n {
-				start()
-				timer.Reset(stagger(next))
-			} else if running == 0 {
-				return winner, -1, errs
-			}
-		case <-tick:
-			if next < n {
-				start()
-				timer.Reset(stagger(next))
-			}
-		case <-ctx.Done():
-			leave()
-			return winner, -1, append(errs, context.Cause(ctx))
+		refused := v.Excluded == metadata.TierRefused // asked if nobody else is there
+		rank := rankOf(c.self, v.ID)
+		if c.home.Address == "" || refusedTier && !refused || refused == refusedTier && rank > best {
+			c.home, best, refusedTier = Target{Address: v.Address, InstanceUUID: v.ID}, rank, refused
 		}
 	}
 }
 
-// errNoTargets: there is nobody to dial.
-var errNoTargets = errors.New("picodata: no node to connect to")
+// rankOf is a number that looks random for every pair of a client and an instance, and is always the same.
+func rankOf(client uint64, instance string) uint64 {
+	h := fnv.New64a()
+	io.WriteString(h, instance)
+	x := h.Sum64() ^ client
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
 
-// within bounds ctx by d of the clock's time. Only the system's clock gives the context a
-// deadline that can be read off; another one's shows in context.Cause.
-func within(ctx context.Context, clock options.Clock, d time.Duration) (context.Context, func()) {
-	if _, ok := clock.(options.SystemClock); ok {
-		return context.WithTimeout(ctx, d)
+// moveHome moves the connection to this client's own node, if it is time. The old one serves until the new one is
+// there.
+func (c *control) moveHome(ctx context.Context) {
+	if c.conn == nil || c.moveAt.IsZero() || c.clock.Now().Before(c.moveAt) {
+		return
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	timer := clock.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })
-	return ctx, func() {
-		timer.Stop()
-		cancel(context.Canceled)
+	c.moveAt = time.Time{}
+	ctx, stop := within(ctx, c.clock, c.config.QueryTimeout)
+	defer stop()
+	o, err := c.open(ctx, c.home)
+	if err == nil && o.uuid != c.home.InstanceUUID {
+		o.conn.Close()
+		err = fmt.Errorf("picodata: another instance (%s) answers there", clip(o.uuid))
+	}
+	if err != nil {
+		c.log.Debug("picodata: control connection stays", "address", c.to.Address, "instead_of", c.home.Address, "error", err)
+		c.shun(c.home.InstanceUUID)
+		return
+	}
+	c.use(o, c.home.Address)
+}
+
+// shun keeps away from an instance for some minutes.
+func (c *control) shun(uuid string) {
+	if uuid == "" {
+		return
+	}
+	if c.shunned == nil {
+		c.shunned = map[string]time.Time{}
+	}
+	c.shunned[uuid] = c.clock.Now().Add(c.pace.wide(2 * time.Minute))
+	c.of = 0 // choose again
+	if c.home.InstanceUUID == uuid {
+		c.home = Target{}
+	}
+}
+
+// leave closes the connection, to a node in trouble, and tries that last from now on.
+func (c *control) leave() {
+	c.avoid = c.to.Address
+	c.shun(c.to.InstanceUUID)
+	c.drop()
+}
+
+func (c *control) drop() {
+	if c.conn != nil {
+		c.conn.Close()
+		c.conn = nil
 	}
 }

@@ -23,6 +23,7 @@ type fakeCluster struct {
 	noBucketFunction bool // the server is older than 25.5.1
 	stuckBuckets     bool // _pico_bucket() hangs
 	denied           map[string]bool
+	refused          string          // texts that hold this are not understood; "" = none
 	down             map[string]bool // address → connection refused
 	hole             map[string]bool // address → nobody answers a dial
 	frozen           map[string]bool // address → queries hang
@@ -246,6 +247,9 @@ func (f *fakeConn) Query(ctx context.Context, sql string) (*Result, error) {
 		return nil, errors.New("EOF")
 	default:
 	}
+	if c.refused != "" && strings.Contains(sql, c.refused) {
+		return nil, &fakeErr{"sbroad: column with name \"" + c.refused + "\" not found"}
+	}
 	for name := range c.denied {
 		if strings.Contains(sql, name+" ") || strings.HasSuffix(sql, name) {
 			return nil, &fakeErr{"box error: AccessDenied: Read access to space '" + name + "' is denied for user 'plain'"}
@@ -260,6 +264,43 @@ func (f *fakeConn) Query(ctx context.Context, sql string) (*Result, error) {
 		return &Result{Columns: []string{"col_1"}, Rows: [][]any{{f.uuid}}}, nil
 	case sql == "SELECT version()":
 		return &Result{Columns: []string{"col_1"}, Rows: [][]any{{"picodata 26.2.1-rc2-dcd72bc91"}}}, nil
+	case strings.Contains(sql, " AS part"):
+		res := &Result{Columns: []string{"part", "entries", "a", "b", "c", "d"}}
+		for _, part := range strings.Split(sql, " UNION ALL ") {
+			row := []any{int64(1), int64(0), int64(0), "", "", ""}
+			switch {
+			case strings.HasPrefix(part, markInstances):
+				states := ""
+				for _, in := range instances { // the time of the last change of a target state
+					states += fmt.Sprint(in.TargetState, in.Incarnation, ",")
+				}
+				row = []any{int64(1), int64(len(instances)), int64(0), int64(0), states, ""}
+			case strings.HasPrefix(part, markReplicasets):
+				now, target, versions := "", "", uint64(0)
+				for _, r := range replicasets {
+					now, target, versions = now+","+r.CurrentMaster, target+","+r.TargetMaster, versions+r.ConfigVersion
+				}
+				row = []any{int64(2), int64(len(replicasets)), int64(versions), int64(0), now, target}
+			case strings.HasPrefix(part, markTiers):
+				row = []any{int64(3), int64(len(c.tiers)), int64(0), int64(0), "", ""}
+			case strings.HasPrefix(part, markTables):
+				ids, versions := int64(0), int64(0)
+				for _, row := range c.tables {
+					ids, versions = ids+row[0].(int64), versions+row[4].(int64)
+				}
+				row = []any{int64(4), int64(len(c.tables)), ids, versions, "", ""}
+			default:
+				return nil, &fakeErr{"sbroad: no such part: " + part}
+			}
+			res.Rows = append(res.Rows, row)
+		}
+		return res, nil
+	case sql == markStates:
+		res := &Result{Columns: []string{"raft_id", "current_state", "target_state"}}
+		for _, in := range instances {
+			res.Rows = append(res.Rows, []any{int64(in.RaftID), fmt.Sprintf("[%q,%d]", in.State, in.Incarnation), fmt.Sprintf("[%q,%d]", in.TargetState, in.Incarnation)})
+		}
+		return res, nil
 	case strings.HasPrefix(sql, queryInstances):
 		return instanceRows(instances), nil
 	case strings.HasPrefix(sql, queryReplicasets):
@@ -279,12 +320,6 @@ func (f *fakeConn) Query(ctx context.Context, sql string) (*Result, error) {
 			return &Result{Columns: []string{"col_1"}, Rows: [][]any{{[]byte(answer)}}}, nil
 		}
 		return nil, &fakeErr{"sbroad: Query 1 from EXPLAIN (RAW): _pico_bucket: tier '" + tier + "' doesn't exist"}
-	case strings.HasPrefix(sql, queryTablesMark):
-		newest := int64(0)
-		for _, row := range c.tables {
-			newest = max(newest, row[4].(int64))
-		}
-		return &Result{Columns: []string{"newest", "entries"}, Rows: [][]any{{newest, int64(len(c.tables))}}}, nil
 	case strings.HasPrefix(sql, queryTables):
 		return &Result{Columns: []string{"id", "name", "distribution", "format", "schema_version", "operable"}, Rows: c.tables}, nil
 	}

@@ -116,8 +116,8 @@ func TestSourceOnRecordedRows(t *testing.T) {
 					answers[strings.Replace(text, "select ", "SELECT ", 1)] = res
 				}
 			}
-			s := NewSource(SourceConfig{Config: &options.Config{}})
-			topo, err := s.Read(context.Background(), answers, Target{Address: "127.0.0.1:24301"})
+			s := NewSQL(SQLConfig{Config: &options.Config{}})
+			topo, err := readAll(s, context.Background(), answers, Target{Address: "127.0.0.1:24301"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,11 +138,11 @@ func TestSourceOnRecordedRows(t *testing.T) {
 				t.Errorf("%d leaders of 3 replicasets", leaders)
 			}
 			for _, tier := range []string{"default", "cold"} {
-				ranges, err := s.ReadBuckets(context.Background(), answers, tier)
+				answer, err := s.Buckets(context.Background(), answers, tier, 0)
 				if err != nil {
 					t.Fatal(err)
 				}
-				m := (*metadata.BucketMap)(nil).With(tier, 3000, ranges)
+				m := (*metadata.BucketMap)(nil).With(tier, 3000, answer.Ranges)
 				for _, b := range []uint64{1, 1500, 1501, 3000} {
 					rs, ok := m.Lookup(tier, b)
 					if !ok {
@@ -156,18 +156,13 @@ func TestSourceOnRecordedRows(t *testing.T) {
 					t.Errorf("%+v", info)
 				}
 			}
-			if uuid, _, err := s.Identity(context.Background(), withVersion(answers)); err != nil {
+			if uuid, err := s.Identity(context.Background(), answers); err != nil {
 				t.Error(err)
 			} else if in, ok := topo.Instance(uuid); !ok || in.Name != "i1" {
 				t.Errorf("the server says that it is %s", uuid)
 			}
 		})
 	}
-}
-
-func withVersion(r replay) replay {
-	r["SELECT version()"] = &Result{Columns: []string{"col_1"}, Rows: [][]any{{"26.2.1"}}}
-	return r
 }
 
 // Whatever a row holds, it is read or left out, and the rest stands.
@@ -184,7 +179,7 @@ func FuzzInstanceRow(f *testing.F) {
 			queryReplicasets: {Columns: []string{"uuid", "current_master_name", "target_master_name"}, Rows: [][]any{{rs, name, name}}},
 			queryTiers:       {Columns: []string{"name", "bucket_count"}},
 		}
-		topo, err := NewSource(SourceConfig{}).Read(context.Background(), answers, Target{Address: "10.0.0.1:4327"})
+		topo, err := readAll(NewSQL(SQLConfig{}), context.Background(), answers, Target{Address: "10.0.0.1:4327"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"context"
 	"log/slog"
 	"strings"
 
@@ -8,8 +9,16 @@ import (
 	"github.com/picodata/go-picodata/options"
 )
 
-// logChanges writes a line for everything that happened between two snapshots.
-func (w *Watcher) logChanges(old, new *metadata.Topology) {
+// reporter writes what happens to the cluster to the log.
+type reporter struct {
+	log     *slog.Logger
+	options *options.Config
+	grants  *grants
+	hanging string // replicasets without a replica already told of
+}
+
+// changes writes a line for everything that happened between two snapshots.
+func (r *reporter) changes(ctx context.Context, old, new *metadata.Topology) {
 	for _, e := range metadata.Diff(old, new) {
 		level := slog.LevelInfo
 		switch {
@@ -18,41 +27,60 @@ func (w *Watcher) logChanges(old, new *metadata.Topology) {
 		case e.Kind == metadata.StateChanged && e.To != string(metadata.Online), e.Kind == metadata.SwitchStarted:
 			level = slog.LevelWarn
 		}
-		w.log.LogAttrs(w.ctx, level, "picodata: topology: "+e.Kind.String(), attrs(e)...)
+		r.log.LogAttrs(ctx, level, "picodata: topology: "+e.Kind.String(), attrs(e)...)
 	}
 	if old == nil {
-		w.log.LogAttrs(w.ctx, slog.LevelInfo, "picodata: topology known", slog.String("node", new.ReadFrom), slog.Int("instances", len(new.Instances)),
+		r.log.LogAttrs(ctx, slog.LevelInfo, "picodata: topology known", slog.String("node", new.ReadFrom), slog.Int("instances", len(new.Instances)),
 			slog.Int("replicasets", len(new.Replicasets)), slog.Int("tiers", len(new.Tiers)), slog.String("rights", new.Rights()))
 	}
 	for _, table := range new.Denied {
-		w.noteDenied(table)
+		r.grants.note(table)
 	}
-	if w.options.ReadPreference == options.ReadPreferenceReplica {
+	if r.options.ReadPreference == options.ReadPreferenceReplica {
 		without := metadata.ReplicasetsWithoutReplica(new)
-		if all := strings.Join(without, ","); all != w.loop.hanging {
-			w.loop.hanging = all
+		if all := strings.Join(without, ","); all != r.hanging {
+			r.hanging = all
 			if all != "" {
-				w.log.Warn("picodata: reads hang, no replica is Online", "replicasets", without, "help", "prefer read_preference=any to replica")
+				r.log.Warn("picodata: reads hang, no replica is Online", "replicasets", without, "help", "prefer read_preference=any to replica")
 			}
 		}
 	}
 }
 
-// noteDenied says once for each table what is missing and which statement would help.
-func (w *Watcher) noteDenied(table string) {
-	if w.loop.grants[table] {
+// grants says once for each table what is missing and which statement would help.
+type grants struct {
+	log  *slog.Logger
+	user string
+	told map[string]bool
+}
+
+func (g *grants) note(table string) {
+	if g.told[table] {
 		return
 	}
-	if w.loop.grants == nil {
-		w.loop.grants = map[string]bool{}
+	g.told[table] = true
+	g.log.Warn("picodata: degraded: the user may not read a system table", "table", table, "lost", lost(table), "grant", metadata.GrantFor(table, g.user))
+}
+
+// lost tells what the driver can't do without the right to read the table.
+func lost(table string) string {
+	switch table {
+	case tableInstance, tablePeerAddress:
+		return "the cluster's instances are unknown, only the nodes of the DSN are used"
+	case tableReplicaset:
+		return "leaders are unknown: no routing to leaders, instance_role=leader and replica can't be met"
+	case tableTier:
+		return "tiers without buckets can't be told from others until their buckets are asked for"
+	case tableTable:
+		return "sharding keys are learnt from the server's notices only"
+	default:
+		return ""
 	}
-	w.loop.grants[table] = true
-	w.log.Warn("picodata: degraded: the user may not read a system table", "table", table, "lost", lost(table), "grant", metadata.GrantFor(table, w.options.User))
 }
 
 // logBuckets warns of a map that isn't whole.
-func (w *Watcher) logBuckets(tier string) {
-	for _, t := range w.Buckets().Tiers() {
+func logBuckets(log *slog.Logger, m *metadata.BucketMap, tier string) {
+	for _, t := range m.Tiers() {
 		if t.Tier != tier {
 			continue
 		}
@@ -60,7 +88,7 @@ func (w *Watcher) logBuckets(tier string) {
 		if t.Missing > 0 || t.Overlapped > 0 {
 			level = slog.LevelWarn
 		}
-		w.log.Log(w.ctx, level, "picodata: bucket map", "tier", tier, "buckets", t.Count, "ranges", t.Ranges,
+		log.Log(context.Background(), level, "picodata: bucket map", "tier", tier, "buckets", t.Count, "ranges", t.Ranges,
 			"missing", t.Missing, "overlapped", t.Overlapped, "inactive", t.Inactive)
 	}
 }
@@ -82,23 +110,3 @@ func attrs(e metadata.Event) []slog.Attr {
 	}
 	return attrs
 }
-
-// attempts are the errors of several tries, one after another on one line: errors.Join would
-// break the log's lines.
-type attempts []error
-
-func (a attempts) Error() string {
-	texts := make([]string, len(a))
-	for i, err := range a {
-		texts[i] = bare{err}.Error()
-	}
-	return "picodata: " + strings.Join(texts, "; ")
-}
-
-func (a attempts) Unwrap() []error { return a }
-
-// bare is an error inside a text that says already whose it is.
-type bare struct{ err error }
-
-func (b bare) Error() string { return strings.TrimPrefix(b.err.Error(), "picodata: ") }
-func (b bare) Unwrap() error { return b.err }

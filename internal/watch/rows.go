@@ -116,46 +116,44 @@ func (t table) truth(row []any, name string) bool {
 	}
 }
 
-func (s *Source) instances(t *metadata.Topology, rows table, from Target) error {
+func (s *SQL) instances(skipped *int, rows table, from Target) ([]metadata.Instance, error) {
 	if err := rows.require("uuid", "current_state", "address"); err != nil {
-		return fmt.Errorf("picodata: reading %s: %w", tableInstance, err)
+		return nil, fmt.Errorf("picodata: reading %s: %w", tableInstance, err)
 	}
 	at, _ := options.ParseAddress(from.Address) // "" if it can't be read: then nothing stands in for 0.0.0.0
 	_, typed := rows.at["connection_type"]
 	seen := make(map[string]bool, len(rows.rows))
-	t.Instances = make([]metadata.Instance, 0, len(rows.rows))
+	all := make([]metadata.Instance, 0, len(rows.rows))
 	for _, row := range rows.rows {
 		if kind, _ := rows.text(row, "connection_type"); typed && kind != "pgproto" {
 			continue // iproto, http, plugin:…: other doors of the same instance
 		}
 		in, problem := parseInstance(rows, row)
 		if problem != "" {
-			s.skip(t, tableInstance, problem)
+			s.skip(skipped, tableInstance, problem)
 			continue
 		}
 		if seen[in.UUID] {
-			s.skip(t, tableInstance, fmt.Sprintf("a second row for instance %s (%s)", clip(in.Name), clip(in.UUID)))
+			s.skip(skipped, tableInstance, fmt.Sprintf("a second row for instance %s (%s)", clip(in.Name), clip(in.UUID)))
 			continue
 		}
 		seen[in.UUID] = true
-		address, err := dialAddress(s.config.Config, in.Name, in.Advertised, func() string { return s.hostOf(in.UUID, at.Name, from) })
+		address, err := s.addresses.dial(in.Name, in.Advertised, func() string { return s.hostOf(in.UUID, at.Name, from) })
 		if err != nil {
-			s.skip(t, tablePeerAddress, fmt.Sprintf("instance %s: %v", clip(in.Name), err))
+			s.skip(skipped, tablePeerAddress, fmt.Sprintf("instance %s: %v", clip(in.Name), err))
 		}
 		in.Address = address
-		t.Instances = append(t.Instances, in)
+		all = append(all, in)
 	}
-	if len(t.Instances) == 0 {
-		return errNoInstances
+	if len(all) == 0 {
+		return nil, errNoInstances
 	}
 	s.forgetHosts(seen)
-	return nil
+	return all, nil
 }
 
 // forgetHosts drops what is remembered of instances that no row tells of any more.
-func (s *Source) forgetHosts(seen map[string]bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *SQL) forgetHosts(seen map[string]bool) {
 	if len(s.hosts) > len(seen) {
 		maps.DeleteFunc(s.hosts, func(uuid string, _ host) bool { return !seen[uuid] })
 	}
@@ -163,9 +161,7 @@ func (s *Source) forgetHosts(seen map[string]bool) {
 
 // hostOf remembers for an instance the host that stands in for an unspecified one, so that
 // its address doesn't change with the node that is asked.
-func (s *Source) hostOf(uuid, at string, from Target) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *SQL) hostOf(uuid, at string, from Target) string {
 	h := s.hosts[uuid]
 	switch own := uuid == from.InstanceUUID; {
 	case unspecified(at):
@@ -226,9 +222,9 @@ func parseFailureDomain(raw string) map[string]string {
 	return zone
 }
 
-func (s *Source) replicasets(t *metadata.Topology, rows table) error {
+func (s *SQL) replicasets(skipped *int, rows table) (all []metadata.Replicaset, err error) {
 	if err := rows.require("uuid", "current_master_name", "target_master_name"); err != nil {
-		return fmt.Errorf("picodata: reading %s: %w", tableReplicaset, err)
+		return nil, fmt.Errorf("picodata: reading %s: %w", tableReplicaset, err)
 	}
 	seen := make(map[string]bool, len(rows.rows))
 	for _, row := range rows.rows {
@@ -236,7 +232,7 @@ func (s *Source) replicasets(t *metadata.Topology, rows table) error {
 		r.Name, _ = rows.text(row, "name")
 		r.UUID, _ = rows.text(row, "uuid")
 		if r.UUID == "" || seen[r.UUID] {
-			s.skip(t, tableReplicaset, fmt.Sprintf("replicaset %q has no uuid or a second row", clip(r.Name)))
+			s.skip(skipped, tableReplicaset, fmt.Sprintf("replicaset %q has no uuid or a second row", clip(r.Name)))
 			continue
 		}
 		seen[r.UUID] = true
@@ -246,9 +242,9 @@ func (s *Source) replicasets(t *metadata.Topology, rows table) error {
 		r.TargetMaster, _ = rows.text(row, "target_master_name")
 		r.Weight = rows.float(row, "weight")
 		r.ConfigVersion, _ = rows.number(row, "current_config_version")
-		t.Replicasets = append(t.Replicasets, r)
+		all = append(all, r)
 	}
-	return nil
+	return all, nil
 }
 
 // replicasetsOf makes the replicasets of those that the instances name: all that can be known
@@ -263,25 +259,25 @@ func replicasetsOf(instances []metadata.Instance) []metadata.Replicaset {
 	return all
 }
 
-func (s *Source) tiers(t *metadata.Topology, rows table) error {
+func (s *SQL) tiers(skipped *int, rows table) (all []metadata.Tier, err error) {
 	if err := rows.require("name", "bucket_count"); err != nil {
-		return fmt.Errorf("picodata: reading %s: %w", tableTier, err)
+		return nil, fmt.Errorf("picodata: reading %s: %w", tableTier, err)
 	}
 	for _, row := range rows.rows {
 		var tier metadata.Tier
 		tier.Name, _ = rows.text(row, "name")
 		if tier.Name == "" {
-			s.skip(t, tableTier, "a tier without a name")
+			s.skip(skipped, tableTier, "a tier without a name")
 			continue
 		}
 		if tier.BucketCount, tier.BucketsKnown = rows.number(row, "bucket_count"); !tier.BucketsKnown || tier.BucketCount > metadata.MaxBuckets {
 			tier.BucketCount, tier.BucketsKnown = 0, false
-			s.skip(t, tableTier, fmt.Sprintf("tier %s: its bucket count is not a number", clip(tier.Name)))
+			s.skip(skipped, tableTier, fmt.Sprintf("tier %s: its bucket count is not a number", clip(tier.Name)))
 		}
 		tier.IsDefault = rows.truth(row, "is_default")
-		t.Tiers = append(t.Tiers, tier)
+		all = append(all, tier)
 	}
-	return nil
+	return all, nil
 }
 
 // tiersOf makes the tiers that instances are in. Build prefers the rows of _pico_tier, which come first.

@@ -1,7 +1,10 @@
 package watch
 
 import (
+	"context"
+	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/picodata/go-picodata/metadata"
@@ -21,37 +24,63 @@ type ask struct {
 	failed   bool      // the last time nobody answered
 }
 
+// seeds is what is known of the nodes of the DSN. It belongs to the loop.
+type seeds struct {
+	options *options.Config
+	clock   options.Clock
+	log     *slog.Logger
+	state   *state
+	pace    *pace
+	control *control
+
+	list        []string           // addresses of the DSN
+	seen        map[string]string  // address → uuid of the instance that answered there last
+	asks        map[string]*ask    // by address
+	unreachable map[string]bool    // uuid and address of instances already told of
+	found       chan metadata.Seed // who answers where, learnt beside the loop
+	beside      sync.WaitGroup     // goroutines that ask
+}
+
+// targets are the seeds as nodes to connect to.
+func (s *seeds) targets() []Target {
+	list := make([]Target, len(s.list))
+	for i, address := range s.list {
+		list[i] = Target{Address: address, InstanceUUID: s.seen[address]}
+	}
+	return list
+}
+
 // askAround asks who answers at addresses where that matters and isn't known, each over a
 // connection that is closed at once. It doesn't wait for the answers.
-func (w *Watcher) askAround(t *metadata.Topology) {
+func (s *seeds) askAround(ctx context.Context, t *metadata.Topology) {
 	if t == nil || t.Static {
 		return
 	}
 	const longest = 12 // intervals between two questions
-	now := w.clock.Now()
-	for _, target := range w.questions(t) {
-		a := w.loop.asks[target.Address]
+	now := s.clock.Now()
+	for _, target := range s.questions(t) {
+		a := s.asks[target.Address]
 		if a == nil {
 			a = &ask{}
-			w.loop.asks[target.Address] = a
+			s.asks[target.Address] = a
 		}
 		if a.pending || now.Before(a.next) {
 			continue
 		}
 		a.pending = true
 		a.attempts++
-		a.next = now.Add(w.jitter(doubled(w.interval, a.attempts-1, longest*w.interval)))
-		w.beside.Add(1)
+		a.next = now.Add(s.pace.jitter(doubled(s.pace.interval, a.attempts-1, longest*s.pace.interval)))
+		s.beside.Add(1)
 		go func() {
-			defer w.beside.Done()
+			defer s.beside.Done()
 			found := metadata.Seed{Address: target.Address}
-			if o, err := w.open(w.ctx, target); err == nil {
+			if o, err := s.control.open(ctx, target); err == nil {
 				o.conn.Close()
 				found.InstanceUUID = o.uuid
 			}
 			select {
-			case w.found <- found:
-			case <-w.ctx.Done():
+			case s.found <- found:
+			case <-ctx.Done():
 			}
 		}()
 	}
@@ -61,122 +90,116 @@ func (w *Watcher) askAround(t *metadata.Topology) {
 // nobody knows who they are, or whose instance isn't Online any more. Else, the own address of
 // each instance that was met at an address of the DSN: that may be the only one of the two which works
 // from here (NAT), or that of a load balancer.
-func (w *Watcher) questions(t *metadata.Topology) (targets []Target) {
-	for _, address := range w.loop.seeds {
-		in, known := t.Instance(w.loop.seen[address])
+func (s *seeds) questions(t *metadata.Topology) (targets []Target) {
+	for _, address := range s.list {
+		in, known := t.Instance(s.seen[address])
 		known = known && in.State == metadata.Online
 		switch {
-		case w.options.Mode == options.Bootstrap && !known:
+		case s.options.Mode == options.Bootstrap && !known:
 			targets = append(targets, Target{Address: address})
-		case w.options.Mode != options.Bootstrap && known && in.Address != "" && w.loop.seen[in.Address] != in.UUID && w.mayDial(in.Address):
+		case s.options.Mode != options.Bootstrap && known && in.Address != "" && s.seen[in.Address] != in.UUID && mayDial(s.options, in.Address):
 			targets = append(targets, Target{Address: in.Address, InstanceUUID: in.UUID})
 		}
 	}
 	return targets
 }
 
-// learn takes in an answer and, if it changes what is known of the DSN's nodes, publishes it.
-func (w *Watcher) learn(found metadata.Seed) {
-	if a := w.loop.asks[found.Address]; a != nil {
+// learn takes in an answer.
+func (s *seeds) learn(found metadata.Seed) {
+	if a := s.asks[found.Address]; a != nil {
 		a.pending = false
 		a.failed = found.InstanceUUID == ""
 	}
-	if found.InstanceUUID != "" {
-		w.loop.seen[found.Address] = found.InstanceUUID
+	s.met(Target{Address: found.Address, InstanceUUID: found.InstanceUUID})
+}
+
+// met notes who answered at an address.
+func (s *seeds) met(t Target) {
+	if t.InstanceUUID != "" {
+		s.seen[t.Address] = t.InstanceUUID
 	}
-	old := w.Topology()
-	if old == nil {
-		return // on its way: the first snapshot takes it along
-	}
-	next := *old
-	if next.Seeds = w.seedList(old); !slices.Equal(next.Seeds, old.Seeds) {
-		w.publish(&next)
-	}
-	w.noteUnreachable(w.Topology())
 }
 
 // collect takes in answers until all questions are answered, or for d.
-func (w *Watcher) collect(d time.Duration) {
+func (s *seeds) collect(ctx context.Context, d time.Duration) {
 	late := make(chan struct{})
-	timer := w.clock.AfterFunc(d, func() { close(late) })
+	timer := s.clock.AfterFunc(d, func() { close(late) })
 	defer timer.Stop()
 	for {
 		pending := false
-		for _, a := range w.loop.asks {
+		for _, a := range s.asks {
 			pending = pending || a.pending
 		}
 		if !pending {
 			return
 		}
 		select {
-		case s := <-w.found:
-			w.learn(s)
+		case answer := <-s.found:
+			s.learn(answer)
 		case <-late:
 			return
-		case <-w.ctx.Done():
+		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// seedList is what is known of the DSN's nodes, as the snapshot t carries it.
-func (w *Watcher) seedList(t *metadata.Topology) []metadata.Seed {
-	list := make([]metadata.Seed, len(w.loop.seeds))
-	for i, address := range w.loop.seeds {
-		s := metadata.Seed{Address: address, InstanceUUID: w.loop.seen[address]}
-		if in, ok := t.Instance(s.InstanceUUID); ok && in.Address != "" {
-			s.OwnAddress = w.loop.seen[in.Address] == in.UUID
+// known is what is known of the DSN's nodes, as the snapshot t carries it.
+func (s *seeds) known(t *metadata.Topology) []metadata.Seed {
+	list := make([]metadata.Seed, len(s.list))
+	for i, address := range s.list {
+		seed := metadata.Seed{Address: address, InstanceUUID: s.seen[address]}
+		if in, ok := t.Instance(seed.InstanceUUID); ok && in.Address != "" {
+			seed.OwnAddress = s.seen[in.Address] == in.UUID
 		}
-		list[i] = s
+		list[i] = seed
 	}
 	return list
 }
 
 // noteUnreachable keeps for Stats, and says once for each, which instances live by the DSN's
 // address because nobody answers at their own.
-func (w *Watcher) noteUnreachable(t *metadata.Topology) {
+func (s *seeds) noteUnreachable(t *metadata.Topology) {
 	var names []string
-	for _, s := range t.Seeds {
-		in, ok := t.Instance(s.InstanceUUID)
-		if !ok || s.OwnAddress || w.options.Mode == options.Bootstrap {
+	for _, seed := range t.Seeds {
+		in, ok := t.Instance(seed.InstanceUUID)
+		if !ok || seed.OwnAddress || s.options.Mode == options.Bootstrap {
 			continue
 		}
-		if a := w.loop.asks[in.Address]; a == nil || !a.failed || slices.Contains(names, in.Name) {
+		if a := s.asks[in.Address]; a == nil || !a.failed || slices.Contains(names, in.Name) {
 			continue
 		}
 		names = append(names, in.Name)
-		if !w.loop.unreachable[in.UUID+in.Address] {
-			w.loop.unreachable[in.UUID+in.Address] = true
-			w.log.Warn("picodata: nobody answers at the address that an instance advertises, the DSN's is used",
-				"node", in.Name, "address", in.Address, "seed", s.Address, "help", "address_map or mode=bootstrap may be meant")
+		if !s.unreachable[in.UUID+in.Address] {
+			s.unreachable[in.UUID+in.Address] = true
+			s.log.Warn("picodata: nobody answers at the address that an instance advertises, the DSN's is used",
+				"node", in.Name, "address", in.Address, "seed", seed.Address, "help", "address_map or mode=bootstrap may be meant")
 		}
 	}
-	w.mu.Lock()
-	w.stats.Unreachable = names
-	w.mu.Unlock()
+	s.state.count(func(st *metadata.TopologyStats) { st.Unreachable = names })
 }
 
-// forgetAddresses drops what is remembered of addresses that neither the DSN nor an instance has.
-func (w *Watcher) forgetAddresses(t *metadata.Topology) {
-	if len(w.loop.seen)+len(w.loop.asks)+len(w.loop.unreachable) <= 3*(len(w.loop.seeds)+len(t.Instances)) {
+// forget drops what is remembered of addresses that neither the DSN nor an instance has.
+func (s *seeds) forget(t *metadata.Topology) {
+	if len(s.seen)+len(s.asks)+len(s.unreachable) <= 3*(len(s.list)+len(t.Instances)) {
 		return
 	}
 	keep := map[string]bool{}
-	for _, address := range w.loop.seeds {
+	for _, address := range s.list {
 		keep[address] = true
 	}
 	for i := range t.Instances {
 		keep[t.Instances[i].Address] = true
 	}
-	for address := range w.loop.seen {
+	for address := range s.seen {
 		if !keep[address] {
-			delete(w.loop.seen, address)
+			delete(s.seen, address)
 		}
 	}
-	for address, a := range w.loop.asks {
+	for address, a := range s.asks {
 		if !keep[address] && !a.pending {
-			delete(w.loop.asks, address)
+			delete(s.asks, address)
 		}
 	}
-	clear(w.loop.unreachable)
+	clear(s.unreachable)
 }

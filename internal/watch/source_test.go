@@ -74,6 +74,16 @@ func denied(table string) error {
 	return &fakeErr{"box error: AccessDenied: Read access to space '" + table + "' is denied for user 'plain'"}
 }
 
+// readAll reads everything, without asking first whether anything has changed.
+func readAll(s *SQL, ctx context.Context, q Querier, from Target) (*metadata.Topology, error) {
+	s.marks = marker{form: markNone, refused: s.config.Clock.Now()}
+	r, err := s.Read(ctx, q, from, nil)
+	if err != nil {
+		return nil, err
+	}
+	return r.Topology, nil
+}
+
 // oneReplicaset expects the three queries and answers with i1 leading and i2 following.
 func oneReplicaset(m sqlmock.Sqlmock) {
 	m.ExpectQuery(onInstances).WillReturnRows(sqlmock.NewRows(
@@ -89,7 +99,7 @@ func oneReplicaset(m sqlmock.Sqlmock) {
 func TestSourceReadsSnapshot(t *testing.T) {
 	q, m := mock(t)
 	oneReplicaset(m)
-	topo, err := NewSource(SourceConfig{}).Read(context.Background(), q, Target{Address: "127.0.0.1:14301"})
+	topo, err := readAll(NewSQL(SQLConfig{}), context.Background(), q, Target{Address: "127.0.0.1:14301"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +132,7 @@ func TestSourceReadsByColumnName(t *testing.T) {
 	m.ExpectQuery(onReplicasets).WillReturnRows(sqlmock.NewRows(
 		[]string{"target_master_name", "new_column", "current_master_name", "name", "uuid"}).AddRow("i1", time.Time{}, "i1", "default_1", rs1))
 	m.ExpectQuery(onTiers).WillReturnRows(sqlmock.NewRows([]string{"can_vote", "bucket_count", "name"}).AddRow(true, "1500", "default"))
-	topo, err := NewSource(SourceConfig{}).Read(context.Background(), q, Target{Address: "127.0.0.1:14301"})
+	topo, err := readAll(NewSQL(SQLConfig{}), context.Background(), q, Target{Address: "127.0.0.1:14301"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +148,7 @@ func TestSourceReadsByColumnName(t *testing.T) {
 func TestSourceSkipsBadRows(t *testing.T) {
 	q, m := mock(t)
 	var told []string
-	s := NewSource(SourceConfig{BadRow: func(table, problem string) { told = append(told, table+": "+problem) }})
+	s := NewSQL(SQLConfig{BadRow: func(table, problem string) { told = append(told, table+": "+problem) }})
 	expect := func() {
 		m.ExpectQuery(onInstances).WillReturnRows(sqlmock.NewRows(
 			[]string{"uuid", "name", "raft_id", "current_state", "address", "connection_type", "failure_domain", "tier"}).
@@ -160,7 +170,7 @@ func TestSourceSkipsBadRows(t *testing.T) {
 			AddRow(nil, int64(1)).AddRow("default", int64(-5)).AddRow("cold", int64(100)))
 	}
 	expect()
-	topo, err := s.Read(context.Background(), q, Target{Address: "h1:4327"})
+	topo, err := readAll(s, context.Background(), q, Target{Address: "h1:4327"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +199,7 @@ func TestSourceSkipsBadRows(t *testing.T) {
 		t.Errorf("told of %d: %s", len(told), strings.Join(told, "\n"))
 	}
 	expect()
-	if topo, err = s.Read(context.Background(), q, Target{Address: "h1:4327"}); err != nil || topo.Skipped != bad {
+	if topo, err = readAll(s, context.Background(), q, Target{Address: "h1:4327"}); err != nil || topo.Skipped != bad {
 		t.Errorf("%d rows counted as bad the second time, %v", topo.Skipped, err)
 	}
 	if len(told) != bad {
@@ -218,7 +228,7 @@ func TestSourceErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			q, m := mock(t)
 			expect(m)
-			if topo, err := NewSource(SourceConfig{}).Read(context.Background(), q, Target{Address: "h:1"}); !errors.Is(err, boom) || topo != nil {
+			if topo, err := readAll(NewSQL(SQLConfig{}), context.Background(), q, Target{Address: "h:1"}); !errors.Is(err, boom) || topo != nil {
 				t.Errorf("%v, %v", topo, err)
 			}
 		})
@@ -226,14 +236,14 @@ func TestSourceErrors(t *testing.T) {
 	t.Run("a column is missing", func(t *testing.T) {
 		q, m := mock(t)
 		m.ExpectQuery(onInstances).WillReturnRows(sqlmock.NewRows([]string{"uuid", "state", "address"}).AddRow("a", `["Online",1]`, "h:1"))
-		if _, err := NewSource(SourceConfig{}).Read(context.Background(), q, Target{Address: "h:1"}); err == nil || !strings.Contains(err.Error(), `"current_state"`) {
+		if _, err := readAll(NewSQL(SQLConfig{}), context.Background(), q, Target{Address: "h:1"}); err == nil || !strings.Contains(err.Error(), `"current_state"`) {
 			t.Error(err)
 		}
 	})
 	t.Run("no instance", func(t *testing.T) {
 		q, m := mock(t)
 		m.ExpectQuery(onInstances).WillReturnRows(sqlmock.NewRows([]string{"uuid", "current_state", "address"}))
-		if _, err := NewSource(SourceConfig{}).Read(context.Background(), q, Target{Address: "h:1"}); !errors.Is(err, errNoInstances) {
+		if _, err := readAll(NewSQL(SQLConfig{}), context.Background(), q, Target{Address: "h:1"}); !errors.Is(err, errNoInstances) {
 			t.Error(err)
 		}
 	})
@@ -246,7 +256,7 @@ func TestSourceWithoutRightOnReplicasets(t *testing.T) {
 		AddRow(uuid1, "i1", `["Online",1]`, "h:1", "default", rs1, "default_1"))
 	m.ExpectQuery(onReplicasets).WillReturnError(denied("_pico_replicaset"))
 	m.ExpectQuery(onTiers).WillReturnError(denied("_pico_tier"))
-	topo, err := NewSource(SourceConfig{}).Read(context.Background(), q, Target{Address: "h:1"})
+	topo, err := readAll(NewSQL(SQLConfig{}), context.Background(), q, Target{Address: "h:1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +281,7 @@ func TestSourceWithoutRightOnReplicasets(t *testing.T) {
 func TestSourceWithoutAnyRight(t *testing.T) {
 	q, m := mock(t)
 	m.ExpectQuery(onInstances).WillReturnError(denied("_pico_instance"))
-	topo, err := NewSource(SourceConfig{}).Read(context.Background(), q, Target{Address: "h:1"})
+	topo, err := readAll(NewSQL(SQLConfig{}), context.Background(), q, Target{Address: "h:1"})
 	if err != nil || !topo.Static || len(topo.Instances) != 0 {
 		t.Fatalf("%+v, %v", topo, err)
 	}
@@ -286,9 +296,9 @@ func TestSourceRestsAfterRefusal(t *testing.T) {
 		c := newFakeCluster(2)
 		c.denied["_pico_replicaset"] = true
 		conn, _ := c.Dial(context.Background(), Target{Address: "10.0.0.1:4327"})
-		s := NewSource(SourceConfig{})
+		s := NewSQL(SQLConfig{})
 		read := func() *metadata.Topology {
-			topo, err := s.Read(context.Background(), conn, Target{Address: "10.0.0.1:4327"})
+			topo, err := readAll(s, context.Background(), conn, Target{Address: "10.0.0.1:4327"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -320,7 +330,7 @@ func TestSourceRestsAfterRefusal(t *testing.T) {
 func TestSourceStandInHosts(t *testing.T) {
 	c := newFakeCluster(2)
 	c.instances[0].Advertised, c.instances[1].Advertised = "0.0.0.0:4327", "[::]:4328"
-	s := NewSource(SourceConfig{})
+	s := NewSQL(SQLConfig{})
 	c.at["a:1"], c.at["b:1"], c.at["c:1"] = "uuid-1", "uuid-2", "uuid-1"
 	for _, step := range []struct{ at, i1, i2 string }{
 		{"a:1", "a:4327", "a:4328"}, // i2 is a guess
@@ -332,7 +342,7 @@ func TestSourceStandInHosts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		topo, err := s.Read(t.Context(), conn, Target{Address: step.at, InstanceUUID: c.at[step.at]})
+		topo, err := readAll(s, t.Context(), conn, Target{Address: step.at, InstanceUUID: c.at[step.at]})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -348,14 +358,14 @@ func TestSourceNamesTheRefusedTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newFakeCluster(2)
 		conn, _ := c.Dial(t.Context(), Target{Address: "10.0.0.1:4327"})
-		s := NewSource(SourceConfig{})
+		s := NewSQL(SQLConfig{})
 		for _, table := range []string{"_pico_instance", "", "_pico_peer_address"} {
 			c.denied = map[string]bool{table: table != ""}
 			if table == "" {
 				clear(c.denied)
 			}
 			time.Sleep(2 * time.Minute)
-			topo, err := s.Read(t.Context(), conn, Target{Address: "10.0.0.1:4327"})
+			topo, err := readAll(s, t.Context(), conn, Target{Address: "10.0.0.1:4327"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -378,9 +388,9 @@ func TestSourceLiftsLimits(t *testing.T) {
 		m.ExpectQuery(regexp.QuoteMeta(queryReplicasets + noLimits)).WillReturnRows(sqlmock.NewRows([]string{"uuid", "current_master_name", "target_master_name"}))
 		m.ExpectQuery(regexp.QuoteMeta(queryTiers + noLimits)).WillReturnRows(sqlmock.NewRows([]string{"name", "bucket_count"}))
 	}
-	s := NewSource(SourceConfig{})
+	s := NewSQL(SQLConfig{})
 	for range 2 {
-		if _, err := s.Read(context.Background(), q, Target{Address: "h:1"}); err != nil {
+		if _, err := readAll(s, context.Background(), q, Target{Address: "h:1"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -392,26 +402,24 @@ func TestIdentity(t *testing.T) {
 	t.Run("26.2", func(t *testing.T) {
 		q, m := mock(t)
 		m.ExpectQuery(`SELECT pico_instance_uuid\(\)`).WillReturnRows(value(uuid1))
-		m.ExpectQuery(`SELECT version\(\)`).WillReturnRows(value("picodata 26.2.1-rc2-dcd72bc91"))
-		uuid, version, err := NewSource(SourceConfig{}).Identity(context.Background(), q)
-		if err != nil || uuid != uuid1 || version != "picodata 26.2.1-rc2-dcd72bc91" {
-			t.Error(uuid, version, err)
+		uuid, err := NewSQL(SQLConfig{}).Identity(context.Background(), q)
+		if err != nil || uuid != uuid1 {
+			t.Error(uuid, err)
 		}
 	})
 	t.Run("25.2", func(t *testing.T) {
 		q, m := mock(t)
 		m.ExpectQuery(`SELECT pico_instance_uuid\(\)`).WillReturnError(notFound("pico_instance_uuid"))
 		m.ExpectQuery(`SELECT instance_uuid\(\)`).WillReturnRows(value([]byte(uuid1)))
-		m.ExpectQuery(`SELECT version\(\)`).WillReturnError(notFound("version"))
-		uuid, version, err := NewSource(SourceConfig{}).Identity(context.Background(), q)
-		if err != nil || uuid != uuid1 || version != "" {
-			t.Error(uuid, version, err)
+		uuid, err := NewSQL(SQLConfig{}).Identity(context.Background(), q)
+		if err != nil || uuid != uuid1 {
+			t.Error(uuid, err)
 		}
 	})
 	t.Run("no answer", func(t *testing.T) {
 		q, m := mock(t)
 		m.ExpectQuery(`SELECT pico_instance_uuid\(\)`).WillReturnRows(value(nil))
-		if uuid, _, err := NewSource(SourceConfig{}).Identity(context.Background(), q); !errors.Is(err, errNoValue) || uuid != "" {
+		if uuid, err := NewSQL(SQLConfig{}).Identity(context.Background(), q); !errors.Is(err, errNoValue) || uuid != "" {
 			t.Error(uuid, err)
 		}
 	})
@@ -426,7 +434,8 @@ func TestReadBuckets(t *testing.T) {
 		} else {
 			e.WillReturnRows(sqlmock.NewRows([]string{"col_1"}).AddRow(v))
 		}
-		return NewSource(SourceConfig{}).ReadBuckets(context.Background(), q, "it's")
+		b, err := NewSQL(SQLConfig{}).Buckets(context.Background(), q, "it's", 0)
+		return b.Ranges, err
 	}
 	ranges, err := answer(t, []byte(`[{"bucket_id_start":1,"target_replicaset_uuid":"b","tier_name":"it's","state":"sending","current_replicaset_uuid":"a","bucket_id_end":1500,"new":[1]},
 		{"bucket_id_start":7,"bucket_id_end":8,"tier_name":"other"}]`), nil)
@@ -439,10 +448,10 @@ func TestReadBuckets(t *testing.T) {
 			t.Errorf("%v gives %+v", bad, ranges)
 		}
 	}
-	if _, err := answer(t, nil, &fakeErr{"sbroad: Query 1 from EXPLAIN (RAW): _pico_bucket: tier 'it's' doesn't exist"}); !errors.Is(err, ErrNoBuckets) || errors.Is(err, ErrNoBucketFunction) {
+	if _, err := answer(t, nil, &fakeErr{"sbroad: Query 1 from EXPLAIN (RAW): _pico_bucket: tier 'it's' doesn't exist"}); !errors.Is(err, ErrNoBuckets) {
 		t.Error(err)
 	}
-	if _, err := answer(t, nil, &fakeErr{"sbroad: SQL function _pico_bucket not found"}); !errors.Is(err, ErrNoBucketFunction) {
+	if _, err := answer(t, nil, &fakeErr{"sbroad: SQL function _pico_bucket not found"}); !errors.Is(err, ErrNoBuckets) {
 		t.Error(err)
 	}
 	if _, err := answer(t, nil, &fakeErr{"sbroad: _pico_bucket: Bucket 7 cannot be found. Is rebalancing in progress?"}); err == nil || errors.Is(err, ErrNoBuckets) {

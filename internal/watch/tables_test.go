@@ -16,7 +16,7 @@ const formatABC = `[{"name":"a","field_type":"integer","is_nullable":false},{"na
 func TestReadTables(t *testing.T) {
 	q, m := mock(t)
 	var told []string
-	s := NewSource(SourceConfig{BadRow: func(table, problem string) { told = append(told, problem) }})
+	s := NewSQL(SQLConfig{BadRow: func(table, problem string) { told = append(told, problem) }})
 	m.ExpectQuery(regexp.QuoteMeta(queryTables)).WillReturnRows(sqlmock.NewRows([]string{"format", "name", "id", "distribution", "opts", "operable", "schema_version"}).
 		AddRow([]byte(formatABC), "by_key", int64(1024), []byte(`{"ShardedImplicitly":[["b","a"],"murmur3","cold"]}`), nil, true, int64(7)).
 		AddRow(formatABC, "global", int64(1025), `{"Global":null}`, nil, true, int64(1)).
@@ -30,7 +30,7 @@ func TestReadTables(t *testing.T) {
 		AddRow(formatABC, nil, int64(1033), `{"Global":null}`, nil, true, int64(1)).
 		AddRow(formatABC, "global", int64(1034), `{"ShardedByField":["bucket_id","default"]}`, nil, true, int64(1)).
 		AddRow(formatABC, "two_forms", int64(1035), `{"Global":null,"ShardedByField":["bucket_id","default"]}`, nil, true, int64(1)))
-	tables, err := s.ReadTables(context.Background(), q)
+	tables, err := s.Tables(context.Background(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestReadTables(t *testing.T) {
 func TestReadTablesWithoutRight(t *testing.T) {
 	q, m := mock(t)
 	m.ExpectQuery(regexp.QuoteMeta(queryTables)).WillReturnError(denied("_pico_table"))
-	_, err := NewSource(SourceConfig{}).ReadTables(context.Background(), q)
+	_, err := NewSQL(SQLConfig{}).Tables(context.Background(), q)
 	var d *deniedError
 	if !errors.As(err, &d) || d.table != "_pico_table" {
 		t.Error(err)

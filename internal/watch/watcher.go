@@ -17,19 +17,6 @@ import (
 	"github.com/picodata/go-picodata/options"
 )
 
-// Target is a node to open a control connection to.
-type Target struct {
-	Address      string // host:port
-	InstanceUUID string // who should be there; "" = unknown
-}
-
-// Conn is a connection that only the Watcher uses. It is used by one goroutine at a time;
-// a Query whose context ends must return soon after.
-type Conn interface {
-	Querier
-	Close() error
-}
-
 // Config configures a Watcher.
 type Config struct {
 	Config *options.Config // required; not changed
@@ -48,13 +35,19 @@ type Config struct {
 	// may not read it any more.
 	OnTables func(map[string]schema.Table)
 
+	// Urgent, if set, is asked after every reading: true has the next leader looked for at once and at short
+	// intervals, because statements wait for one that is known to be dead.
+	Urgent func() bool
+
 	Logger *slog.Logger  // nil = Config.Logger, or none
 	Clock  options.Clock // nil = Config.Clock, or the system's
 
 	QueryTimeout time.Duration // of each query; 0 = 3s
-	BucketFloor  time.Duration // the bucket map is read anew after this at the latest; 0 = 5m
+	BucketFloor  time.Duration // bucket map and tables are read anew after this, less often while the map stays as it is; 0 = 5m
 	Stagger      time.Duration // a node may be silent for this before another is dialled beside it, a fifth of it at first; 0 = 250ms
-	Rand         *rand.Rand    // for jitter and the random start; nil = a fresh one
+	Rand         *rand.Rand    // for jitter, the random start and the node that is asked; nil = a fresh one
+	Stay         bool          // stay at the node that answered first
+	Source       Source        // nil = the SQL on system tables
 }
 
 // ErrClosed: the Watcher was closed.
@@ -63,36 +56,15 @@ var ErrClosed = errors.New("picodata: the topology watcher is closed")
 // Watcher keeps a snapshot of the cluster fresh. Readers load one pointer and never wait
 // for it. It does nothing before Start.
 type Watcher struct {
-	config   Config
-	options  *options.Config
-	source   *Source
-	clock    options.Clock
-	log      *slog.Logger
-	interval time.Duration
-
-	topology atomic.Pointer[metadata.Topology]
-	buckets  atomic.Pointer[metadata.BucketMap]
-	tables   atomic.Pointer[map[string]schema.Table]
+	options *options.Config
+	clock   options.Clock
+	state   *state
+	loop    *loop
 
 	ctx       context.Context // of the loop; ends with Close
 	cancel    context.CancelFunc
 	startOnce sync.Once
 	started   atomic.Bool
-	done      chan struct{}      // closed when the loop has ended
-	hints     chan struct{}      // room for one: hints coalesce
-	found     chan metadata.Seed // who answers where, learnt beside the loop
-
-	mu           sync.Mutex
-	attempted    chan struct{} // closed and replaced with every refresh, good or bad
-	fatal        error         // of the last refresh, if Fatal says so
-	lastError    error         // of the last refresh that failed
-	stats        metadata.TopologyStats
-	wantBuckets  bool
-	wantTables   bool
-	tablesDenied bool // _pico_table may not be read
-
-	beside sync.WaitGroup // goroutines that ask who answers where
-	loop   loopState      // of the loop's goroutine alone
 }
 
 // New makes a Watcher. It starts no goroutine and opens no connection.
@@ -124,23 +96,32 @@ func New(config Config) *Watcher {
 	if config.Rand == nil {
 		config.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
-	w := &Watcher{
-		config: config, options: o, clock: clock, log: log,
-		interval:  o.TopologyUpdateInterval,
-		done:      make(chan struct{}),
-		hints:     make(chan struct{}, 1),
-		found:     make(chan metadata.Seed, 2*len(o.Hosts)),
-		attempted: make(chan struct{}),
+	source := config.Source
+	if source == nil {
+		source = NewSQL(SQLConfig{Config: o, Tables: func(t *metadata.Topology) bool { return tablesNeeded(o, t) }, Clock: clock, BadRow: func(table, problem string) {
+			log.Warn("picodata: a row of a system table can't be used", "table", table, "problem", problem)
+		}})
 	}
-	if w.interval <= 0 {
-		w.interval = 5 * time.Second
-	}
-	w.source = NewSource(SourceConfig{Config: o, Clock: clock, BadRow: w.badRow})
+	st := newState()
+	w := &Watcher{options: o, clock: clock, state: st}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
-	w.loop.seen, w.loop.asks, w.loop.unreachable = map[string]string{}, map[string]*ask{}, map[string]bool{}
-	for _, h := range o.Hosts {
-		w.loop.seeds = append(w.loop.seeds, h.Address())
+	p := &pace{rand: config.Rand, interval: o.TopologyUpdateInterval}
+	if p.interval <= 0 {
+		p.interval = 5 * time.Second
 	}
+	told := &grants{log: log, user: o.User, told: map[string]bool{}}
+	c := &control{config: &config, options: o, source: source, clock: clock, log: log, state: st, pace: p, rand: config.Rand, self: config.Rand.Uint64()}
+	s := &seeds{options: o, clock: clock, log: log, state: st, pace: p, control: c,
+		seen: map[string]string{}, asks: map[string]*ask{}, unreachable: map[string]bool{}, found: make(chan metadata.Seed, 2*len(o.Hosts))}
+	for _, h := range o.Hosts {
+		s.list = append(s.list, h.Address())
+	}
+	w.loop = &loop{config: &config, options: o, source: source, clock: clock, log: log, state: st,
+		pace: p, control: c, seeds: s,
+		buckets: &bucketReader{config: &config, options: o, source: source, clock: clock, log: log, state: st, pace: p},
+		tables:  &tableReader{config: &config, options: o, source: source, clock: clock, log: log, state: st, grants: told},
+		report:  &reporter{log: log, options: o, grants: told},
+		done:    make(chan struct{})}
 	return w
 }
 
@@ -155,14 +136,14 @@ func (w *Watcher) Start(ctx context.Context) error {
 	w.startOnce.Do(func() {
 		if w.ctx.Err() == nil {
 			w.started.Store(true)
-			go w.run()
+			go w.loop.run(w.ctx)
 		}
 	})
 	_, timed := ctx.Deadline()
 	for n := 0; ; n++ {
-		w.mu.Lock()
-		attempted, fatal := w.attempted, w.fatal
-		w.mu.Unlock()
+		w.state.mu.Lock()
+		attempted, fatal := w.state.attempted, w.state.fatal
+		w.state.mu.Unlock()
 		switch {
 		case w.ctx.Err() != nil:
 			return ErrClosed
@@ -191,9 +172,9 @@ var errUnreachable = errors.New("no node could be reached in several attempts, a
 
 // notStarted is Start's error when its context ended first.
 func (w *Watcher) notStarted(cause error) error {
-	w.mu.Lock()
-	last := w.lastError
-	w.mu.Unlock()
+	w.state.mu.Lock()
+	last := w.state.lastError
+	w.state.mu.Unlock()
 	if last == nil {
 		return fmt.Errorf("picodata: no node has told the cluster's topology yet: %w", cause)
 	}
@@ -201,14 +182,14 @@ func (w *Watcher) notStarted(cause error) error {
 }
 
 // Topology is the snapshot in force, nil before the first.
-func (w *Watcher) Topology() *metadata.Topology { return w.topology.Load() }
+func (w *Watcher) Topology() *metadata.Topology { return w.state.topology.Load() }
 
 // Buckets is the bucket map in force; it knows nothing before the first reading.
-func (w *Watcher) Buckets() *metadata.BucketMap { return w.buckets.Load() }
+func (w *Watcher) Buckets() *metadata.BucketMap { return w.state.buckets.Load() }
 
 // Tables is what _pico_table said, by name; nil if it wasn't asked for or may not be read.
 func (w *Watcher) Tables() map[string]schema.Table {
-	if t := w.tables.Load(); t != nil {
+	if t := w.state.tables.Load(); t != nil {
 		return *t
 	}
 	return nil
@@ -217,28 +198,14 @@ func (w *Watcher) Tables() map[string]schema.Table {
 // Hint asks for a refresh now. It never blocks; hints that come together make one refresh,
 // and refreshes that bring nothing new come at growing distances, a second at most.
 // With topology=off it does nothing.
-func (w *Watcher) Hint(reason schema.Reason) {
-	w.mu.Lock()
-	switch reason {
-	case schema.HintBuckets, schema.HintUnknownReplicaset:
-		w.wantBuckets = true
-	case schema.HintTables:
-		w.wantTables = true
-	}
-	w.stats.Hints++
-	w.mu.Unlock()
-	select {
-	case w.hints <- struct{}{}:
-	default:
-	}
-}
+func (w *Watcher) Hint(reason schema.Reason) { w.state.hint(reason) }
 
 // Stats is a reading of the counters.
 func (w *Watcher) Stats() metadata.TopologyStats {
 	t := w.Topology()
-	w.mu.Lock()
-	s, tablesDenied := w.stats, w.tablesDenied
-	w.mu.Unlock()
+	w.state.mu.Lock()
+	s, tablesDenied := w.state.stats, w.state.tablesDenied
+	w.state.mu.Unlock()
 	if t != nil {
 		s.Version, s.ReadFrom, s.Static, s.RolesKnown = t.Version, t.ReadFrom, t.Static, t.RolesKnown
 		s.Age = w.clock.Now().Sub(t.ReadAt)
@@ -263,11 +230,7 @@ func (w *Watcher) Close() {
 	timer := w.clock.AfterFunc(500*time.Millisecond, func() { close(late) })
 	defer timer.Stop()
 	select {
-	case <-w.done:
+	case <-w.loop.done:
 	case <-late:
 	}
-}
-
-func (w *Watcher) badRow(table, problem string) {
-	w.log.Warn("picodata: a row of a system table can't be used", "table", table, "problem", problem)
 }

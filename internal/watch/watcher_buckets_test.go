@@ -41,12 +41,12 @@ func TestWatcherAsksForBucketsRarely(t *testing.T) {
 			}
 			c.replicasets = append(c.replicasets, metadata.Replicaset{UUID: "rs-3", Name: "default_3", Tier: "default", State: "ready", CurrentMaster: "i5", TargetMaster: "i5", ConfigVersion: 1})
 		})
-		time.Sleep(7 * time.Second)
+		time.Sleep(25 * time.Second) // the longest interval
 		if n := c.count("_pico_bucket('default')"); n < 2 {
 			t.Error("a new replicaset isn't reason enough to ask")
 		}
 		c.do(func() { c.spreadBuckets() }) // the move itself shows in no system table
-		time.Sleep(25 * time.Second)
+		time.Sleep(45 * time.Second)
 		synctest.Wait()
 		if rs, ok := w.Buckets().Lookup("default", 3000); !ok || rs != "rs-3" {
 			t.Errorf("bucket 3000 is at %s", rs)
@@ -243,9 +243,10 @@ func TestWatcherBucketsOfOldServer(t *testing.T) {
 			c.noBucketFunction = false
 			for i := range c.instances {
 				c.instances[i].Version = "26.3.1"
+				c.instances[i].Incarnation++
 			}
 		})
-		time.Sleep(7 * time.Second)
+		time.Sleep(25 * time.Second) // the longest interval
 		synctest.Wait()
 		if _, ok := w.Buckets().Lookup("default", 1); !ok {
 			t.Error("the function that came with the upgrade isn't used")
@@ -317,7 +318,7 @@ func TestWatcherSeesTablesChange(t *testing.T) {
 		w, _ := watch(t, c, cfg)
 		start(t, w)
 		refresh := func() {
-			time.Sleep(7 * time.Second)
+			time.Sleep(25 * time.Second) // the longest interval
 			synctest.Wait()
 		}
 		keyOf := func(table string) string {

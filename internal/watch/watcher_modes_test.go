@@ -172,7 +172,7 @@ func TestWatcherWithoutRightOnReplicasets(t *testing.T) {
 		}
 		// And taken away again in mid-flight.
 		c.do(func() { c.denied["_pico_replicaset"] = true })
-		time.Sleep(7 * time.Second)
+		time.Sleep(25 * time.Second) // the longest interval
 		synctest.Wait()
 		if topo := w.Topology(); topo.RolesKnown || len(included(cfg, topo)) != 4 {
 			t.Errorf("%+v", topo)

@@ -22,7 +22,7 @@ import (
 func watch(t *testing.T, c *fakeCluster, cfg *options.Config, change ...func(*Config)) (*Watcher, *logBuffer) {
 	log := &logBuffer{}
 	wc := Config{Config: cfg, Dial: c.Dial, Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Rand: rand.New(rand.NewPCG(1, 2))}
+		Rand: rand.New(rand.NewPCG(1, 2)), Stay: true}
 	for _, f := range change {
 		f(&wc)
 	}
@@ -274,7 +274,7 @@ func TestWatcherIntervalHasJitter(t *testing.T) {
 		start(t, w)
 		gaps := map[time.Duration]bool{}
 		last := w.Topology().ReadAt
-		for len(gaps) < 20 {
+		for len(gaps) < quietSteps {
 			time.Sleep(10 * time.Millisecond)
 			synctest.Wait()
 			if at := w.Topology().ReadAt; at != last {
@@ -291,8 +291,25 @@ func TestWatcherIntervalHasJitter(t *testing.T) {
 		if v := w.Topology().Version; v != 1 {
 			t.Errorf("version %d, though nothing changed", v)
 		}
-		if n := w.Stats().Refreshes; n != 21 {
-			t.Errorf("%d refreshes, 21 seen", n)
+		if n := w.Stats().Refreshes; n != quietSteps+1 {
+			t.Errorf("%d refreshes, %d seen", n, quietSteps+1)
+		}
+		// While nothing changes it asks less often, down to a bound, and then each time by one small question.
+		time.Sleep(10 * time.Minute)
+		before, asked := w.Stats().Refreshes, c.count(" ")
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if n := w.Stats().Refreshes - before; n < 600/24 || n > 600/16 {
+			t.Errorf("%d refreshes in ten quiet minutes", n)
+		} else if q := c.count(" ") - asked; q > int(n)+2*4 { // and all there is each five minutes
+			t.Errorf("%d questions in %d refreshes", q, n)
+		}
+		w.Hint(schema.HintConnectionLost)
+		synctest.Wait()
+		before = w.Stats().Refreshes
+		time.Sleep(7 * time.Second)
+		if n := w.Stats().Refreshes - before; n < 1 {
+			t.Error("a hint doesn't shorten the interval")
 		}
 	})
 }

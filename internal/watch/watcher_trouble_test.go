@@ -150,9 +150,14 @@ func TestWatcherLaggingNode(t *testing.T) {
 		if w.Stats().Stale == 0 || w.Topology().ReadFrom == "i1" {
 			t.Errorf("%+v", w.Stats())
 		}
-		// All of them tell it: then it is true.
+		// All of them tell it, and go on: then it is true.
 		c.do(func() { c.instances, c.replicasets, c.views = past.instances, past.replicasets, map[string]*fakeView{} })
-		time.Sleep(15 * time.Second)
+		time.Sleep(setBack - time.Second)
+		synctest.Wait()
+		if l, _ := w.Topology().Leader("rs-2"); l.Name != "i4" {
+			t.Error("nodes that lag behind are believed")
+		}
+		time.Sleep(30 * time.Second)
 		synctest.Wait()
 		if l, _ := w.Topology().Leader("rs-2"); l.Name != "i3" {
 			t.Error("a cluster that was set back isn't believed")
@@ -192,7 +197,7 @@ func TestWatcherFollowsSwitch(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 		c.switchLeader("rs-2", "i4")
-		time.Sleep(150 * time.Millisecond) // no hint, and the interval is 5 s
+		time.Sleep(300 * time.Millisecond) // no hint, and the interval is 5 s
 		synctest.Wait()
 		if l, ok := w.Topology().Leader("rs-2"); !ok || l.Name != "i4" {
 			t.Error("the end of the switch isn't seen")
@@ -204,6 +209,7 @@ func TestWatcherFollowsSwitch(t *testing.T) {
 		c.do(func() { c.replicasets[1].TargetMaster = "i3" })
 		w.Hint(schema.HintSwitchover)
 		synctest.Wait()
+		time.Sleep(2 * time.Minute)
 		before := w.Stats().Refreshes
 		time.Sleep(time.Minute)
 		if n := w.Stats().Refreshes - before; n > 20 {
