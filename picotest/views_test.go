@@ -122,7 +122,7 @@ func TestBadConfig(t *testing.T) {
 		"want a positive factor":       {Scale: -1},
 		"a user without a name":        {Users: []picotest.User{{}}},
 		"method \"kerberos\"":          {Users: []picotest.User{{Name: "u", Method: "kerberos"}}},
-		"password is too short":        {Users: []picotest.User{{Name: "u", Password: "x"}}},
+		"invalid password: too short":  {Users: []picotest.User{{Name: "u", Password: "x"}}},
 		"user u, grant \"everything\"": {Users: []picotest.User{{Name: "u", Password: "Passw0rd", Grants: []string{"everything"}}}},
 	} {
 		c, err := picotest.New(config)

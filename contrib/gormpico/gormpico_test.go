@@ -335,8 +335,8 @@ func TestMigrator(t *testing.T) {
 	if err := m.RenameColumn(&users{}, "city", "town"); err != nil || !m.HasColumn(&users{}, "town") {
 		t.Errorf("RenameColumn: %v", err)
 	}
-	if err := m.DropColumn(&users{}, "town"); err != nil || m.HasColumn(&users{}, "town") {
-		t.Errorf("DropColumn: %v", err)
+	if err := m.DropColumn(&users{}, "town"); err == nil || !strings.Contains(err.Error(), "not yet supported") || !m.HasColumn(&users{}, "town") {
+		t.Errorf("DropColumn, which no server can: %v", err)
 	}
 	type other struct {
 		ID   uint64

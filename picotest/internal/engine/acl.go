@@ -38,7 +38,7 @@ func aclTag(n grammar.Statement) (string, bool) {
 	case *grammar.DropUser, *grammar.DropRole:
 		return "DROP ROLE", true
 	case *grammar.AuditPolicy:
-		return "AUDIT POLICY", true
+		return "ALTER ROLE", true
 	case *grammar.Grant:
 		tag := "GRANT"
 		if n.Revoke {
@@ -204,9 +204,9 @@ func (c *catalog) dropGrantee(name, kind string, ifExists bool, by *user) *Error
 	case u == nil:
 		return bare("%s %s does not exist", kind, name)
 	case kind == "user" && u.role:
-		return refuse("invalid acl: Role %s exists. Unable to drop role.", name)
+		return c.refuseACL("Role %s exists. Unable to drop role.", name)
 	case kind == "role" && !u.role:
-		return refuse("invalid acl: User %s exists. Unable to drop user.", name)
+		return c.refuseACL("User %s exists. Unable to drop user.", name)
 	}
 	if u.id <= idService {
 		return bare("box error: DropUser: Failed to drop user or role '%s': the user or the role is a system", name)

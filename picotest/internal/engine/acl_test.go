@@ -101,13 +101,13 @@ func TestPrivileges(t *testing.T) {
 	s.do("admin", "revoke read table from u", "")
 	s.may("u", "read", "table", 4711, false)
 
-	s.do("u", "grant read on table t to u", "box error: AccessDenied: Grant access to space 't' is denied for user 'u'")
+	s.do("u", "grant read on table t to u", "box error: AccessDenied: Grant to table 't' is denied for user 'u'")
 	s.do("u", "create user v with password 'T0psecret'", "box error: AccessDenied: Create access to user 'v' is denied for user 'u'")
 	s.do("admin", "grant create user to u", "")
 	s.do("u", "create user v with password 'T0psecret'", "")
 	s.do("u", "drop user v", "") // its owner
 	s.do("u", "drop user admin", "box error: DropUser: Failed to drop user or role 'admin': the user or the role is a system")
-	s.do("admin", "grant execute on table t to u", "sbroad: invalid privilege: execute is not a privilege of this kind of object")
+	s.do("admin", "grant execute on table t to u", "sbroad: invalid privilege: Supported privileges are: [Alter, Drop, Read, Write]")
 	s.do("admin", "grant read on table t to nobody", "sbroad: invalid acl: Nor user, neither role with name nobody exists")
 	s.do("admin", "grant u to r", "sbroad: invalid acl: There is no role with name u")
 }

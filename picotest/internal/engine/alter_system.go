@@ -18,13 +18,10 @@ func (s *Stmt) buildAlterSystem(n *grammar.AlterSystem) *Error {
 			return refuse("ALTER SYSTEM currently supports only literals as values.")
 		}
 		v = val
-		if d, isDec := v.(Decimal); isDec {
-			v = d.float()
-		}
 	}
 	s.plan = &schemaPlan{func(s *Stmt, r *runState) *Error {
 		if me := s.me(); me == nil || me.id != idAdmin {
-			return denied("Alter", "system", n.Name.Name, s.sess.User)
+			return bare("box error: AccessDenied: Write access to table '_pico_db_config' is denied for all users")
 		}
 		var tiers []string
 		for _, t := range r.sys.Tiers {
@@ -36,7 +33,11 @@ func (s *Stmt) buildAlterSystem(n *grammar.AlterSystem) *Error {
 			return bare("specified tier '%s' doesn't exist", n.Tier.Name)
 		}
 		if !n.Reset && !n.Default {
-			return s.eng.cat.set(n.Name.Name, v, tiers, s.sess.Version)
+			ofTier := ""
+			if n.Tier != nil {
+				ofTier = n.Tier.Name
+			}
+			return s.eng.cat.set(n.Name.Name, v, tiers, ofTier, s.sess.Version)
 		}
 		if _, known := parameterNamed(n.Name.Name, s.sess.Version); !known && !n.All {
 			return bare("unknown parameter: '%s'", n.Name.Name)

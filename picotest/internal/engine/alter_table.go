@@ -44,26 +44,13 @@ func (e *Engine) alterTable(s *Stmt, n *grammar.AlterTable) *Error {
 			c.slots++
 			added = append(added, col)
 		case *grammar.DropColumn:
-			if err := c.dropColumn(x); err != nil {
-				return err
-			}
+			return refuse("unsupported DDL: `ALTER TABLE _ DROP COLUMN` is not yet supported")
 		case *grammar.RenameColumn:
 			if err := c.renameColumn(x); err != nil {
 				return err
 			}
 		case *grammar.AlterColumn:
-			i, ok := c.column(x.Column.Name)
-			if !ok {
-				return bare("column %s does not exist", x.Column.Name)
-			}
-			switch {
-			case x.Type != nil:
-				c.columns[i].typ = typeOfName(*x.Type)
-			case x.SetNotNull:
-				c.columns[i].nullable = false
-			default:
-				c.columns[i].nullable = true
-			}
+			return refuse("unsupported DDL: `ALTER TABLE _ ALTER COLUMN` is not yet supported")
 		}
 	}
 	c.version = e.cat.bump()
@@ -75,29 +62,6 @@ func (e *Engine) alterTable(s *Stmt, n *grammar.AlterTable) *Error {
 			return broken(err)
 		}
 	}
-	return nil
-}
-
-// dropColumn takes a column away; its slot stays, so that rows needn't be rewritten.
-func (t *table) dropColumn(x *grammar.DropColumn) *Error {
-	at, ok := t.column(x.Column.Name)
-	if !ok {
-		if x.IfExists {
-			return nil
-		}
-		return bare("column %s does not exist", x.Column.Name)
-	}
-	for _, list := range [][]int{t.pk, t.key} {
-		for i, p := range list {
-			if p == at {
-				return bare("column %s is a part of a key", x.Column.Name)
-			}
-			if p > at {
-				list[i]--
-			}
-		}
-	}
-	t.columns = append(t.columns[:at], t.columns[at+1:]...)
 	return nil
 }
 

@@ -23,7 +23,7 @@ type analyzer struct {
 	lets       map[string]sqlType
 	subqueries map[grammar.Expr]*query
 	inBlock    bool   // a statement of a block is being analysed
-	misused    string // an aggregate in WHERE
+	doomed     string // what the storage will say of the statement when it gets it: an aggregate in WHERE, too few arguments
 }
 
 // param is what is known of a parameter.

@@ -374,8 +374,8 @@ func rolledBack(text string) *Error {
 }
 
 func (b *blockRun) rows(st *Stmt, code string) ([][]cell, *Error) {
-	if b.s.an.misused != "" {
-		return nil, rolledBack(fmt.Sprintf("Failed to compile SQL statement: misuse of aggregate function %s()", b.s.an.misused))
+	if b.s.an.doomed != "" {
+		return nil, rolledBack(b.s.an.doomed)
 	}
 	r := b.s.eng.db.run
 	sql, err := st.expand(r, code, b.v, nil)

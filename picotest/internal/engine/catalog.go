@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+
+	"github.com/picodata/go-picodata/picotest/internal/grammar"
 )
 
 // column is a column of a table. Slots name the columns of the SQLite tables and survive a rename.
@@ -63,6 +65,19 @@ func (t *table) bucketColumn() int {
 		}
 	}
 	return -1
+}
+
+// indexedBy refuses a hint that names no secondary index of the table.
+func (t *table) indexedBy(id *grammar.Ident) *Error {
+	if id == nil {
+		return nil
+	}
+	for _, ix := range t.indexes {
+		if ix.name == id.Name {
+			return nil
+		}
+	}
+	return refuse("index %s not found", id.Name)
 }
 
 func (t *table) clone() *table {

@@ -45,6 +45,9 @@ func (d Datetime) String() string {
 	return s
 }
 
+// iso writes the storage's form, with the zone as +0300: 2024-01-02T03:04:05.123456Z.
+func (d Datetime) iso() string { return d.time().Format("2006-01-02T15:04:05.999999999Z0700") }
+
 // ParseDatetime reads a date alone (midnight UTC) or a date, a time and an offset, ISO 8601 or RFC 3339, with T or a blank between.
 func ParseDatetime(s string) (Datetime, error) {
 	if t, err := time.Parse("2006-01-02", s); err == nil {

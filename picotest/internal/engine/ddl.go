@@ -46,7 +46,7 @@ func (s *Stmt) buildSchema(node grammar.Statement) *Error {
 	case *grammar.DropIndex:
 		return plan(DDL, "DROP INDEX", func(s *Stmt, _ *runState) *Error { return s.eng.dropIndex(s, n) })
 	case *grammar.RenameIndex:
-		return plan(DDL, "ALTER INDEX", func(s *Stmt, _ *runState) *Error { return s.eng.renameIndex(s, n) })
+		return plan(DDL, "RENAME INDEX", func(s *Stmt, _ *runState) *Error { return s.eng.renameIndex(s, n) })
 	case *grammar.CreateProc:
 		if err := s.checkBody(n); err != nil {
 			return err
@@ -55,7 +55,7 @@ func (s *Stmt) buildSchema(node grammar.Statement) *Error {
 	case *grammar.DropProc:
 		return plan(DDL, "DROP PROCEDURE", func(s *Stmt, _ *runState) *Error { return s.eng.dropProc(s, n) })
 	case *grammar.RenameProc:
-		return plan(DDL, "RENAME PROCEDURE", func(s *Stmt, _ *runState) *Error { return s.eng.renameProc(s, n) })
+		return plan(DDL, "RENAME ROUTINE", func(s *Stmt, _ *runState) *Error { return s.eng.renameProc(s, n) })
 	case *grammar.AlterSystem:
 		return s.buildAlterSystem(n)
 	case *grammar.Backup:
@@ -95,7 +95,8 @@ func (e *Engine) createTable(s *Stmt, r *runState, n *grammar.CreateTable) *Erro
 	if !e.cat.may(s.me(), "create", "table", -1, 0) {
 		return denied("Create", "space", n.Table.Name, s.sess.User)
 	}
-	if _, exists := e.cat.lookup(n.Table.Name, s.sess.Version); exists {
+	// The names of system tables are taken, those to come too.
+	if _, exists := e.cat.lookup(n.Table.Name, s.sess.Version); exists || strings.HasPrefix(n.Table.Name, "_pico_") {
 		if n.IfNotExists {
 			return nil
 		}
@@ -103,6 +104,9 @@ func (e *Engine) createTable(s *Stmt, r *runState, n *grammar.CreateTable) *Erro
 	}
 	t, err := e.newTable(r, n)
 	if err != nil {
+		return err
+	}
+	if err := inTime(n.DDLTail); err != nil {
 		return err
 	}
 	t.id, t.owner, t.version = e.cat.nextTableID(), s.myID(), e.cat.bump()
@@ -118,11 +122,16 @@ func (e *Engine) newTable(r *runState, n *grammar.CreateTable) (*table, *Error) 
 	if n.Distribution != nil {
 		t.global = n.Distribution.Global
 	}
-	if t.global && t.vinyl {
-		return nil, refuse("unsupported query: global spaces can use only memtx engine")
+	switch {
+	case t.global && t.vinyl:
+		return nil, refuse("unsupported query: Global tables can use only memtx engine.")
+	case t.unlogged && t.vinyl:
+		return nil, refuse("unsupported query: Unlogged tables can use only memtx engine.")
+	case t.unlogged && t.global:
+		return nil, refuse("unsupported query: Global tables can't be unlogged.")
 	}
-	if n.Partitioned {
-		return nil, refuse("PARTITION BY is not supported yet.")
+	if err := engineOptions(t.vinyl, n.Options); err != nil {
+		return nil, err
 	}
 	pkNames := make([]string, 0, len(n.PrimaryKey))
 	for _, k := range n.PrimaryKey {
@@ -151,6 +160,14 @@ func (e *Engine) newTable(r *runState, n *grammar.CreateTable) (*table, *Error) 
 			return nil, refuse("invalid column: Primary key mustn't contain nullable columns.")
 		}
 	}
+	for i, name := range pkNames {
+		if slices.Contains(pkNames[:i], name) {
+			return nil, bare("several fields have the same name: %s", name)
+		}
+	}
+	if _, taken := t.column("bucket_id"); taken && !t.global {
+		return nil, refuse("invalid column: bucket_id is reserved for system use in sharded tables. Choose another name.")
+	}
 	last, withBucket := -1, false
 	if at := slices.Index(pkNames, "bucket_id"); at >= 0 && !t.global {
 		switch {
@@ -159,9 +176,6 @@ func (e *Engine) newTable(r *runState, n *grammar.CreateTable) (*table, *Error) 
 		case len(pkNames) == 1:
 			return nil, refuse("invalid primary key: Primary key must include at least one column in addition to bucket_id.")
 		}
-	}
-	if _, taken := t.column("bucket_id"); taken && !t.global {
-		return nil, refuse("invalid column: bucket_id is reserved for system use in sharded tables. Choose another name.")
 	}
 	for _, name := range pkNames {
 		if i, ok := t.column(name); ok {
@@ -190,6 +204,17 @@ func (e *Engine) newTable(r *runState, n *grammar.CreateTable) (*table, *Error) 
 		return t, nil
 	}
 	return t, t.shard(r, n.Distribution, pkNames, withBucket)
+}
+
+// engineOptions refuses what the other engine's tables are tuned with.
+func engineOptions(vinyl bool, options []grammar.TableOption) *Error {
+	for _, o := range options {
+		name := strings.ToLower(o.Name)
+		if name == "hint" == vinyl {
+			return bare("table engine %s does not support option %s", map[bool]string{true: "vinyl", false: "memtx"}[vinyl], name)
+		}
+	}
+	return nil
 }
 
 // columnType refuses what the grammar lets in as a column's type.
@@ -282,10 +307,13 @@ func (e *Engine) createIndex(s *Stmt, n *grammar.CreateIndex) *Error {
 	}
 	t, ok := e.cat.tables[n.Table.Name]
 	if !ok {
-		return bare("table %s does not exist", n.Table.Name)
+		return refuse("space %s not found", n.Table.Name)
 	}
 	if !e.cat.may(s.me(), "alter", "table", int64(t.id), t.owner) {
 		return denied("Create", "space", n.Name.Name, s.sess.User)
+	}
+	if err := indexFits(t, n); err != nil {
+		return err
 	}
 	c := t.clone()
 	ix := index{name: n.Name.Name, unique: n.Unique, version: e.cat.bump()}
@@ -301,9 +329,6 @@ func (e *Engine) createIndex(s *Stmt, n *grammar.CreateIndex) *Error {
 		ix.id = max(ix.id, o.id+1)
 	}
 	for _, p := range n.Parts {
-		if _, ok := t.column(p.Name.Name); !ok {
-			return bare("index part field not found: %s", p.Name.Name)
-		}
 		ix.columns = append(ix.columns, p.Name.Name)
 	}
 	c.indexes = append(c.indexes, ix)
@@ -348,6 +373,9 @@ func (e *Engine) renameIndex(s *Stmt, n *grammar.RenameIndex) *Error {
 	}
 	if !e.cat.may(s.me(), "alter", "table", int64(t.id), t.owner) {
 		return denied("Alter", "space", n.From.Name, s.sess.User)
+	}
+	if _, _, taken := e.cat.indexNamed(n.To.Name); taken {
+		return bare("index %s already exists", n.To.Name)
 	}
 	c := t.clone()
 	c.indexes[at].name = n.To.Name

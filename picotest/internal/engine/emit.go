@@ -91,11 +91,7 @@ func literal(x *grammar.Literal, t sqlType) (Value, *Error) {
 	if t == typeUnknown || t == typeText {
 		return x.Value, nil
 	}
-	if t.array {
-		if elem, ok := decodeArrayText(sqlType{base: t.base}.oid(), x.Value); ok {
-			return elem, nil
-		}
-	} else if v, ok := convert(x.Value, t); ok {
+	if v, ok := convert(x.Value, t); ok && !t.array && t.base != tMap && t.base != tArrayAny {
 		return v, nil
 	}
 	return nil, refuse("failed to parse '%s' as a value of type %s, consider using explicit type casts", x.Value, t)
@@ -195,7 +191,12 @@ func (a *analyzer) emitKind(x grammar.Expr, sc *scope) string {
 	case *grammar.Exists:
 		return "(EXISTS (" + a.subqueries[x].code + "))"
 	case *grammar.SubQuery:
-		return "(" + a.subqueries[x].code + ")"
+		code := a.subqueries[x].code
+		if a.subqueries[x].many() {
+			// SQLite takes the first of several rows, the storage refuses them.
+			return "(CASE WHEN (SELECT count(*) FROM (" + code + " LIMIT 2)) > 1 THEN p_many(1) ELSE (" + code + ") END)"
+		}
+		return "(" + code + ")"
 	case *grammar.Array:
 		return "p_array(" + a.emitList(x.Items, sc) + ")"
 	case *grammar.Index:
@@ -231,6 +232,9 @@ func (a *analyzer) emitBinary(x *grammar.Binary, sc *scope) string {
 			if rr, ok := unparen(x.R).(*grammar.Row); ok && (x.Op == grammar.OpEq || x.Op == grammar.OpNe) {
 				return a.emitRowEquality(x.Op, lr, rr, sc)
 			}
+		}
+		if t.array {
+			return fmt.Sprintf("p_compare(%s, %d)", l, t.code())
 		}
 		return "(" + compared(l, t) + " " + op + " " + r + ")"
 	}
@@ -319,7 +323,7 @@ func (a *analyzer) emitIn(x *grammar.In, sc *scope) string {
 		}
 		return "(" + compared(left, t) + " " + not + "IN (" + a.emitList(r.Items, sc) + "))"
 	case *grammar.SubQuery:
-		return "(" + compared(left, t) + " " + not + "IN " + a.emit(x.R, sc) + ")"
+		return "(" + compared(left, t) + " " + not + "IN (" + a.subqueries[r].code + "))"
 	}
 	return "(" + compared(left, t) + " " + not + "IN (" + a.emit(x.R, sc) + "))"
 }

@@ -26,6 +26,14 @@ func denied(priv, kind, name, user string) *Error {
 	return bare("box error: AccessDenied: %s access to %s '%s' is denied for user '%s'", priv, kind, name, user)
 }
 
+// refuseACL words a refusal of a statement about users and privileges.
+func (c *catalog) refuseACL(format string, args ...any) *Error {
+	if c.cluster.AtLeast(26, 2) {
+		return refuse("invalid ACL: "+format, args...)
+	}
+	return refuse("invalid acl: "+format, args...)
+}
+
 // remote wraps an error of the SQL layer as a call to another replicaset's instance hands it back.
 func remote(e *Error, replicaset string) *Error {
 	inner := fmt.Sprintf("Error on replicaset %s: Failed to execute '.proc_sql_execute': %s", replicaset, e.Message)

@@ -21,6 +21,7 @@ const (
 	// The storage's integers go up to 2^64-1, but the wire has none for the upper half.
 	textUnsigned = "encoding error: out of range integral type conversion attempted"
 	textOverflow = "Failed to execute SQL statement: integer is overflowed"
+	textMany     = "Failed to execute SQL statement: Expression subquery returned more than 1 row"
 	textDivision = "Failed to execute SQL statement: division by zero"
 )
 
@@ -50,6 +51,11 @@ func (d *db) defineFunctions() error {
 		def(name, 2, func(a []cell) (cell, string) { return op.apply(a[0], a[1]) })
 	}
 	def("p_number", 2, func(a []cell) (cell, string) { return toNumber(a[0], baseType(a[1].(int64))), "" })
+	def("p_compare", 2, func(a []cell) (cell, string) {
+		t := typeOfCode(a[1].(int64))
+		return nil, "Type mismatch: can not convert " + storageText(fromCell(a[0], t), t) + " to comparable type"
+	})
+	def("p_many", 1, func([]cell) (cell, string) { return nil, textMany })
 	def("todec", 1, func(a []cell) (cell, string) { return cellDecimal(a[0]).exact(), "" })
 	def("todbl", 1, func(a []cell) (cell, string) { return cellFloat(a[0]), "" })
 	def("nabs", 1, func(a []cell) (cell, string) {
@@ -63,7 +69,7 @@ func (d *db) defineFunctions() error {
 	def("p_upper", 1, func(a []cell) (cell, string) { return strings.ToUpper(cellText(a[0])), "" })
 	def("p_like", 3, func(a []cell) (cell, string) {
 		esc := []rune(cellText(a[2]))
-		if len(esc) > 1 {
+		if len(esc) != 1 {
 			return nil, "Failed to execute SQL statement: ESCAPE expression must be a single character"
 		}
 		var e rune = -1

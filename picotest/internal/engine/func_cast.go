@@ -59,20 +59,73 @@ func castCell(c cell, from, to sqlType) (r cell, text string) {
 		return c, ""
 	}
 	v := fromCell(c, from)
-	if r, ok := convert(v, to); ok {
-		return toCell(r), ""
+	if s, ok := v.(string); !ok || to.base != tNumeric || s == strings.TrimSpace(s) {
+		if r, ok := convert(v, to); ok && castable(from, to) {
+			return toCell(r), ""
+		}
 	}
-	shown := string(encodeText(v))
 	if to.array {
 		return nil, failedArrayCast(v, to)
 	}
+	return nil, fmt.Sprintf("Type mismatch: can not convert %s to %s", storageText(v, from), to.storageName())
+}
+
+// castable tells whether the storage converts between two types at all.
+func castable(from, to sqlType) bool {
+	switch {
+	case from.base == tBool && !from.array:
+		return to.base == tBool || to.base == tText
+	case to.base == tBool && !to.array:
+		return from.base == tText || from.base == tMap || from.base == tAny
+	case to == typeText:
+		return !from.array && from.base != tMap && from.base != tArrayAny
+	}
+	return true
+}
+
+// storageText shows a value with its type, as the storage's complaints do.
+func storageText(v Value, t sqlType) string {
+	name, shown := t.storageName(), ""
 	switch x := v.(type) {
 	case string:
-		shown = "'" + shown + "'"
+		shown = "'" + x + "'"
 	case bool:
 		shown = strings.ToUpper(strconv.FormatBool(x))
+	case Datetime:
+		shown = x.iso()
+	case float64:
+		shown = storageFloat(x)
+	case Array:
+		parts := make([]string, len(x.Items))
+		for i, item := range x.Items {
+			switch {
+			case item == nil:
+				parts[i] = "null"
+			default:
+				parts[i] = jsonOf(item)
+			}
+		}
+		name, shown = "array", "["+strings.Join(parts, ", ")+"]"
+	case JSON:
+		if shown = strings.ReplaceAll(string(x), ",", ", "); strings.HasPrefix(shown, "[") {
+			name = "array"
+		}
+	default:
+		shown = string(encodeText(v))
 	}
-	return nil, fmt.Sprintf("Type mismatch: can not convert %s(%s) to %s", from.storageName(), shown, to.storageName())
+	return name + "(" + shown + ")"
+}
+
+// storageFloat writes a double as the storage does: 1.0e+20.
+func storageFloat(f float64) string {
+	s := strconv.FormatFloat(f, 'g', 15, 64)
+	if !strings.ContainsAny(s, "eIN.") {
+		return s + ".0"
+	}
+	if mant, exp, ok := strings.Cut(s, "e"); ok && !strings.Contains(mant, ".") {
+		return mant + ".0e" + exp
+	}
+	return s
 }
 
 // failedArrayCast names the element that doesn't convert, or the value if it's no array at all.
@@ -140,6 +193,10 @@ func convert(v Value, to sqlType) (Value, bool) {
 			return strings.ToUpper(strconv.FormatBool(x)), true
 		case JSON:
 			return docText(string(x)), true
+		case Datetime:
+			return x.iso(), true
+		case float64:
+			return storageFloat(x), true
 		}
 		return string(encodeText(v)), true
 	case tBool:
@@ -238,12 +295,8 @@ func convertBool(v Value) (Value, bool) {
 	case int64:
 		return x != 0, true
 	case string:
-		switch strings.ToLower(strings.TrimSpace(x)) {
-		case "true", "t":
-			return true, true
-		case "false", "f":
-			return false, true
-		}
+		b, ok := parseBool(x)
+		return b, ok
 	case JSON:
 		return x == "true", x == "true" || x == "false"
 	}

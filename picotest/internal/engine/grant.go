@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/picodata/go-picodata/picotest/internal/grammar"
 )
@@ -25,18 +26,18 @@ var grantable = map[grammar.ObjectKind][]grammar.Privilege{
 // grant gives a privilege or a role, or with REVOKE takes it. What is there already, or isn't, is no error.
 func (c *catalog) grant(n *grammar.Grant, by *user) *Error {
 	if n.Privilege != grammar.RoleMembership && !grantFits(n) {
-		return refuse("invalid privilege: %s is not a privilege of this kind of object", n.Privilege)
+		return refuse("invalid privilege: Supported privileges are: [%s]", strings.Join(supported(n), ", "))
 	}
 	grantee := c.users[n.Grantee.Name]
 	if grantee == nil && n.Kind != grammar.ObjectTable {
-		return noGrantee(n)
+		return c.noGrantee(n)
 	}
 	what, err := c.granted(n)
 	if err != nil {
 		return err
 	}
 	if grantee == nil {
-		return noGrantee(n)
+		return c.noGrantee(n)
 	}
 	word := n.Privilege.String()
 	if n.Privilege == grammar.RoleMembership {
@@ -53,7 +54,10 @@ func (c *catalog) grant(n *grammar.Grant, by *user) *Error {
 		if n.Revoke {
 			verb = "Revoke"
 		}
-		return denied(verb, spoken(what.kind), what.name, by.name)
+		return bare("box error: AccessDenied: %s to %s '%s' is denied for user '%s'", verb, what.kind, what.name, by.name)
+	}
+	if n.Privilege == grammar.RoleMembership && grantee.role && !n.Revoke && c.reaches(uint64(what.id), grantee.id) {
+		return bare("box error: RoleLoop: Granting role %s to role %s would create a loop", what.name, grantee.name)
 	}
 	version := c.bump()
 	if n.Revoke {
@@ -64,8 +68,34 @@ func (c *catalog) grant(n *grammar.Grant, by *user) *Error {
 	return nil
 }
 
-func noGrantee(n *grammar.Grant) *Error {
-	return refuse("invalid acl: Nor user, neither role with name %s exists", n.Grantee.Name)
+func (c *catalog) noGrantee(n *grammar.Grant) *Error {
+	return c.refuseACL("Nor user, neither role with name %s exists", n.Grantee.Name)
+}
+
+// supported lists the privileges that the kind of object knows.
+func supported(n *grammar.Grant) []string {
+	var out []string
+	for _, p := range grantable[n.Kind] {
+		if n.Object == nil || p != grammar.PrivCreate {
+			word := p.String()
+			out = append(out, strings.ToUpper(word[:1])+word[1:])
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// reaches tells whether a role is another or was granted it, through others too.
+func (c *catalog) reaches(role, other uint64) bool {
+	if role == other {
+		return true
+	}
+	for _, p := range c.privs {
+		if p.grantee == role && p.kind == "role" && p.priv == "execute" && c.reaches(uint64(p.object), other) {
+			return true
+		}
+	}
+	return false
 }
 
 // grantFits tells whether the privilege exists for the kind of object; nobody can be given the right to create one that is there.
@@ -96,7 +126,7 @@ func (c *catalog) granted(n *grammar.Grant) (object, *Error) {
 	case grammar.ObjectProcedure:
 		r := c.routine[name]
 		if r == nil {
-			return object{}, refuse("invalid acl: There is no routine with name %s", name)
+			return object{}, c.refuseACL("There is no routine with name %s", name)
 		}
 		return object{kind, int64(r.id), name, r.owner}, nil
 	}
@@ -106,7 +136,7 @@ func (c *catalog) granted(n *grammar.Grant) (object, *Error) {
 func (c *catalog) granteeObject(name, kind string) (object, *Error) {
 	u := c.users[name]
 	if u == nil || u.role != (kind == "role") {
-		return object{}, refuse("invalid acl: There is no %s with name %s", kind, name)
+		return object{}, c.refuseACL("There is no %s with name %s", kind, name)
 	}
 	return object{kind, int64(u.id), name, u.owner}, nil
 }

@@ -136,6 +136,14 @@ func (a *analyzer) inferKind(x grammar.Expr, want sqlType, sc *scope) (sqlType, 
 	return typeUnknown, 0, refuse("unsupported expression")
 }
 
+// shownType is the type that an error names: a parameter that nobody typed is a text, NULL has none.
+func shownType(x grammar.Expr, t sqlType) sqlType {
+	if isNull(x) {
+		return typeUnknown
+	}
+	return textIfUnknown(t)
+}
+
 func textIfUnknown(t sqlType) sqlType {
 	if t == typeUnknown {
 		return typeText
@@ -261,7 +269,10 @@ func (a *analyzer) homogeneous(context string, xs []grammar.Expr, want sqlType, 
 		if err != nil {
 			return typeUnknown, 0, err
 		}
-		own[i] = textIfUnknown(t)
+		if t == typeArrAny {
+			return typeUnknown, 0, refuse("unexpected expression of type array(any), explicit cast to the typed array is required")
+		}
+		own[i] = shownType(x, t)
 		if !a.fixed(x) || t == typeUnknown {
 			continue
 		}
@@ -372,7 +383,7 @@ func (a *analyzer) resolveCall(name string, list []overload, args []grammar.Expr
 			if err != nil {
 				return typeUnknown, 0, err
 			}
-			own[i] = textIfUnknown(t)
+			own[i] = shownType(x, t)
 		}
 		return typeUnknown, 0, refuse("could not resolve %s overload for %s(%s)", kind, name, describe(own))
 	}

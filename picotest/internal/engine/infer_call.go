@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/picodata/go-picodata/picotest/internal/grammar"
@@ -86,15 +87,7 @@ func (a *analyzer) inferIn(x *grammar.In, sc *scope) (sqlType, int, *Error) {
 				return typeBool, cost, err
 			}
 		}
-		cost := 0
-		for _, item := range r.Items {
-			c, err := a.compare("in", x.X, item, sc)
-			if err != nil {
-				return typeUnknown, 0, err
-			}
-			cost += c
-		}
-		return typeBool, cost, nil
+		return typeUnknown, 0, refuse("IN operator for rows is not supported")
 	}
 	_, cost, err := a.homogeneous("in", []grammar.Expr{x.X, x.R}, typeUnknown, sc)
 	return typeBool, cost, err
@@ -123,7 +116,7 @@ func (a *analyzer) inferCall(x *grammar.FuncCall, want sqlType, sc *scope) (sqlT
 		case sc == nil || sc.noAggregate == "":
 			sc.sawAggregate()
 		case sc.noAggregate == "WHERE":
-			a.misused = strings.ToUpper(name) // the storage finds out
+			a.doomed = "Failed to compile SQL statement: misuse of aggregate function " + strings.ToUpper(name) + "()"
 		default:
 			return typeUnknown, 0, refuse("invalid query: aggregate function %q is not allowed in %s", name, sc.noAggregate)
 		}
@@ -132,6 +125,12 @@ func (a *analyzer) inferCall(x *grammar.FuncCall, want sqlType, sc *scope) (sqlT
 	case x.Star:
 		return typeInt, 0, nil
 	case name == "coalesce":
+		if len(x.Args) < 2 {
+			a.doomed = fmt.Sprintf("Failed to compile SQL statement: Wrong number of arguments is passed to COALESCE(): expected at least 2, got %d", len(x.Args))
+		}
+		if len(x.Args) == 0 {
+			return typeUnknown, 0, nil
+		}
 		return a.homogeneous("COALESCE", x.Args, want, sc)
 	case name == "json_extract_path":
 		for i, arg := range x.Args {
@@ -236,6 +235,8 @@ func (a *analyzer) inferIndex(x *grammar.Index, want sqlType, sc *scope) (sqlTyp
 	source := typeMap
 	if want != typeUnknown && want.base != tAny {
 		source = sqlType{base: want.base, array: true}
+	} else if !a.fixed(x.X) {
+		source = sqlType{base: tText, array: true}
 	}
 	t, _, err := a.infer(x.X, source, sc)
 	if err != nil {

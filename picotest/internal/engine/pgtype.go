@@ -56,6 +56,9 @@ func decodeParam(n int, oid uint32, format int16, raw []byte) (Value, *Error) {
 	bad := func(code, text string) *Error {
 		return &Error{code, fmt.Sprintf("failed to bind parameter $%d: decoding error: %s", n, text)}
 	}
+	if oid == OIDJSON || oid == 3802 {
+		return nil, &Error{"0A000", fmt.Sprintf("failed to bind parameter $%d: feature is not supported: cannot represent json in sbroad", n)}
+	}
 	if format == 0 {
 		if !utf8.Valid(raw) {
 			at, size := invalidUTF8(raw)
@@ -73,10 +76,6 @@ func decodeParam(n int, oid uint32, format int16, raw []byte) (Value, *Error) {
 	}
 	v, ok := decodeBinary(oid, raw)
 	if !ok {
-		if oid == OIDText || oid == OIDVarchar {
-			at, size := invalidUTF8(raw)
-			return nil, bad("22P03", fmt.Sprintf("invalid utf-8 sequence of %d bytes from index %d", size, at))
-		}
 		return nil, bad("22P03", fmt.Sprintf("binary data is not a valid %s", oidNames[oid]))
 	}
 	return v, nil
@@ -137,7 +136,7 @@ func parseInt(s string, bits int) (Value, bool) {
 
 // parseBool reads what PostgreSQL reads as a boolean: any unambiguous beginning of the words, in any case.
 func parseBool(s string) (b, ok bool) {
-	s = strings.ToLower(strings.TrimSpace(s))
+	s = strings.ToLower(s)
 	if s == "" {
 		return false, false
 	}

@@ -39,13 +39,16 @@ func (s *Stmt) buildInsert(n *grammar.Insert) *Error {
 		return err
 	}
 	if len(q.columns) != len(want) {
-		return refuse("invalid query: INSERT expects %d columns, got %d", len(want), len(q.columns))
+		return refuse("unexpected number of values: invalid number of values: %d. Table %s expects %d column(s).", len(q.columns), t.name, len(want))
 	}
 	for i, c := range q.columns {
 		if got := c.typ.expr(); got != typeUnknown && !assignable(got, want[i]) {
 			return refuse("INSERT column at position %d is of type %s, but expression is of type %s", i+1, want[i], got)
 		}
 		p.types = append(p.types, c.typ)
+	}
+	if c := n.OnConflict; c != nil && c.Action != grammar.DoUpdate && len(c.Target) > 0 {
+		return refuse("ON CONFLICT target is only supported with DO UPDATE")
 	}
 	if n.OnConflict != nil && n.OnConflict.Action == grammar.DoUpdate {
 		if !a.inBlock {
@@ -78,7 +81,7 @@ func (s *Stmt) buildInsert(n *grammar.Insert) *Error {
 // assignable tells whether an expression of one type may be stored in a column of another.
 func assignable(from, to sqlType) bool {
 	if from == to || canCoerce(from, to) {
-		return from.base != tNumeric || to.base == tNumeric || to.base == tDouble
+		return from.base != tNumeric || to.base == tNumeric
 	}
 	if to.array || from.array {
 		return to.base == tAny && !to.array
@@ -114,10 +117,10 @@ func (p *insertPlan) columns(n *grammar.Insert) *Error {
 			return refuse("column %s of table %s does not exist", c.Name, t.name)
 		}
 		if t.columns[i].hidden {
-			return refuse("failed to insert: system column %q cannot be inserted", c.Name)
+			return refuse("failed to insert column: system column %q cannot be inserted", c.Name)
 		}
 		if named[i] {
-			return refuse("column %q specified more than once", c.Name)
+			return refuse("duplicated value: column %q specified more than once", c.Name)
 		}
 		named[i] = true
 		p.targets = append(p.targets, i)

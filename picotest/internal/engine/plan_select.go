@@ -93,8 +93,8 @@ func cells(args []Value) []cell {
 
 // rows runs translated text. only, if set, replaces the view's copies for one of the markers.
 func (s *Stmt) rows(r *runState, code string, args []Value, v View, only map[int][]Copy, opts *Options) ([][]cell, *Error) {
-	if s.an.misused != "" {
-		return nil, s.storageError(fmt.Sprintf("Failed to compile SQL statement: misuse of aggregate function %s()", s.an.misused), v)
+	if s.an.doomed != "" {
+		return nil, s.storageError(s.an.doomed, v)
 	}
 	sql, err := s.expand(r, code, v, only)
 	if err != nil {
@@ -124,15 +124,27 @@ func (s *Stmt) storageError(text string, v View) *Error {
 	if text == textUnsigned {
 		return bare("%s", text)
 	}
+	if text == textMany && s.tier != "" {
+		return refuse("Query 2 from EXPLAIN (RAW): %s", text) // the subquery was the first
+	}
 	if s.tier != "" && !v.Local && len(v.Copies) > 0 {
 		return remote(refuse("%s", text), firstReplicaset(v))
 	}
 	return locally(text, s.sess.Version)
 }
 
+// storageSteps is what the storage's virtual machine takes to open a table and SQLite's doesn't.
+const storageSteps = 10
+
 // limits holds a run against sql_vdbe_opcode_max and sql_motion_row_max; 0 is no limit.
 func (s *Stmt) limits(r *runState, code string, args []Value, v View, o *Options, rows [][]cell, steps int) *Error {
 	parts := max(1, len(v.Copies))
+	for _, t := range s.an.refs {
+		if !t.system {
+			steps += storageSteps
+			break
+		}
+	}
 	if o.OpcodeMax > 0 && int64(steps/parts) > o.OpcodeMax {
 		return s.storageError(fmt.Sprintf("Reached a limit on max executed vdbe opcodes. Limit: %d", o.OpcodeMax), v)
 	}

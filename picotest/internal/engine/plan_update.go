@@ -27,7 +27,7 @@ func (s *Stmt) target(name grammar.TableName) (*table, *source, *scope, string, 
 	a := s.an
 	t, ok := a.cat.lookup(name.Name, s.sess.Version)
 	if !ok {
-		return nil, nil, nil, "", refuse("table with name %q not found", name.Name)
+		return nil, nil, nil, "", refuse("space %s not found", name.Name)
 	}
 	a.use(t)
 	src := &source{name: t.name, sqlName: a.unique(), table: t, columns: tableColumns(t)}
@@ -81,7 +81,7 @@ func (s *Stmt) buildUpdate(n *grammar.Update) *Error {
 	for i, as := range n.Set {
 		at, ok := t.column(as.Column.Name)
 		if !ok {
-			return refuse("column with name %q not found", as.Column.Name)
+			return refuse("column %s not found", as.Column.Name)
 		}
 		col := t.columns[at]
 		if col.hidden {
@@ -93,7 +93,7 @@ func (s *Stmt) buildUpdate(n *grammar.Update) *Error {
 			}
 		}
 		if seen[at] {
-			return refuse("invalid query: The same column is specified twice in update list")
+			return refuse("invalid query: The same column is specified twice in update list: %q", col.name)
 		}
 		seen[at] = true
 		want := col.typ.expr()
@@ -360,7 +360,7 @@ func (p *changePlan) system(s *Stmt, r *runState, args []Value, v View) (*Result
 		if p.table.name == "_pico_db_config" && !p.deletes {
 			name, _ := key[0].(string)
 			scope, _ := key[1].(string)
-			if err := s.eng.cat.set(name, set["value"], []string{scope}, s.sess.Version); err != nil {
+			if err := s.eng.cat.set(name, set["value"], []string{scope}, "", s.sess.Version); err != nil {
 				return nil, err
 			}
 			continue

@@ -87,12 +87,15 @@ func (e *Engine) renameProc(s *Stmt, n *grammar.RenameProc) *Error {
 }
 
 func (s *Stmt) buildCall(n *grammar.Call) *Error {
-	s.kind, s.tag, s.options = DML, "CALL", n.Options
+	s.kind, s.tag, s.counted, s.options = DML, "CALL", s.sess.Version.AtLeast(26, 2), n.Options
 	r, ok := s.eng.cat.routine[n.Name.Name]
 	if !ok {
 		return refuse("invalid routine: routine %s not found", n.Name.Name)
 	}
 	if len(n.Args) != len(r.params) {
+		if s.sess.Version.AtLeast(26, 2) {
+			return refuse("invalid routine: expected %d parameter(s), got %d", len(r.params), len(n.Args))
+		}
 		return refuse("invalid query: expected %d parameter(s) on routine %s, got %d parameter(s)", len(r.params), r.name, len(n.Args))
 	}
 	body, bad := grammar.Parse(grammar.Version{Major: s.sess.Version.Major, Minor: s.sess.Version.Minor}, r.body)
@@ -109,12 +112,16 @@ func (s *Stmt) buildCall(n *grammar.Call) *Error {
 	}
 	b.finish(body, nil)
 	for i, x := range n.Args {
-		t, err := s.an.typed(x, r.params[i], &scope{})
+		want := r.params[i]
+		if lit, ok := unparen(x).(*grammar.Literal); ok && lit.Kind == grammar.StringLiteral {
+			want = typeText // a procedure's argument isn't read as anything else
+		}
+		t, err := s.an.typed(x, want, &scope{})
 		if err != nil {
 			return err
 		}
-		if !canCoerce(t, r.params[i]) {
-			return refuse("invalid query: expected %s for parameter on position %d, got %s", r.params[i], i, t)
+		if t != typeUnknown && !canCoerce(t, r.params[i]) {
+			return refuse("invalid routine: expected %s for parameter on position %d, got %s", r.params[i].fieldName(), i, t.fieldName())
 		}
 	}
 	s.tables, s.global = b.tables, b.global

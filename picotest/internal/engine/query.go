@@ -60,6 +60,9 @@ func (a *analyzer) query(q *grammar.Query, outer *scope, want []sqlType) (*query
 		if err != nil {
 			return nil, err
 		}
+		if sc.ctes[c.Name.Name] != nil {
+			return nil, refuse("invalid CTE: CTE with name %q is already defined", c.Name.Name)
+		}
 		made := &cte{name: c.Name.Name, sqlName: a.unique(), query: sub, columns: settled(sub.columns)}
 		if c.Columns != nil && len(c.Columns) != len(made.columns) {
 			return nil, refuse("invalid query: expected %d columns in CTE, got %d", len(made.columns), len(c.Columns))
@@ -289,6 +292,16 @@ func settled(cols []sourceColumn) []sourceColumn {
 	return out
 }
 
+// many tells whether a query may yield several rows.
+func (q *query) many() bool {
+	if len(q.cores) != 1 {
+		return len(q.values) != 1
+	}
+	c := q.cores[0]
+	one := len(c.sources) == 0 || c.aggregated && len(c.node.GroupBy) == 0
+	return !one && (q.node.Limit == nil || q.node.Limit.All || q.node.Limit.Count > 1)
+}
+
 // refers tells whether a column or a subquery is a part of an expression.
 func refers(x grammar.Expr) bool {
 	found := false
@@ -323,6 +336,9 @@ func (a *analyzer) source(s *grammar.Source, sc *scope) (src *source, code strin
 				return nil, "", refuse("table with name %q not found", s.Table.Name)
 			}
 			a.use(t)
+			if err := t.indexedBy(s.IndexedBy); err != nil {
+				return nil, "", err
+			}
 			src.table = t
 			src.columns = tableColumns(t)
 			code = a.marker(t)

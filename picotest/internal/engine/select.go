@@ -59,6 +59,14 @@ func (a *analyzer) selectCore(n *grammar.SelectCore, sc *scope, want []sqlType) 
 	if err != nil {
 		return "", nil, nil, err
 	}
+	if n.Distinct && n.From == nil {
+		return "", nil, nil, refuse("invalid type: expected a Column in SelectWithoutScan, got Distinct.")
+	}
+	for _, col := range cols {
+		if n.Distinct && col.typ == typeMap {
+			a.doomed = "Failed to execute SQL statement: field type 'map' is not comparable"
+		}
+	}
 	distinct := ""
 	if n.Distinct {
 		distinct = "DISTINCT "

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"sort"
+	"strings"
 )
 
 // configKey names a parameter of ALTER SYSTEM; scope is a tier or "".
@@ -64,11 +65,13 @@ var parameters = []parameter{
 	{name: "raft_wal_size_max", def: int64(67108864)},
 	{name: "read_preference", def: "leader", since: [2]int{25, 6}, check: oneOf("leader", "replica", "any")},
 	{name: "shredding", def: false},
+	{name: "sql_ddl_timeout", def: 86400.0, since: [2]int{26, 2}},
 	{name: "sql_log", def: false, since: [2]int{25, 6}},
 	{name: "sql_motion_row_max", def: int64(5000)},
 	{name: "sql_preemption", def: false, since: [2]int{25, 6}},
 	{name: "sql_preemption_interval_us", def: int64(500), since: [2]int{25, 6}},
 	{name: "sql_preemption_opcode_max", def: int64(1024), since: [2]int{25, 6}},
+	{name: "sql_runtime_concurrency_max", def: int64(50), since: [2]int{26, 2}},
 	{name: "sql_storage_cache_count_max", def: int64(50)},
 	{name: "sql_storage_cache_size_max", def: int64(5242880)},
 	{name: "sql_vdbe_opcode_max", def: int64(45000)},
@@ -120,8 +123,8 @@ func valueKind(v Value) string {
 	return "any"
 }
 
-// set changes a parameter after the server's checks.
-func (c *catalog) set(name string, v Value, tiers []string, version Version) *Error {
+// set changes a parameter after the server's checks; ofTier is what FOR TIER names.
+func (c *catalog) set(name string, v Value, tiers []string, ofTier string, version Version) *Error {
 	p, ok := parameterNamed(name, version)
 	if !ok {
 		return &Error{"XX000", fmt.Sprintf("unknown parameter: '%s'", name)}
@@ -131,8 +134,11 @@ func (c *catalog) set(name string, v Value, tiers []string, version Version) *Er
 			v = f
 		}
 	}
-	if valueKind(v) != valueKind(p.def) {
-		return &Error{"XX000", fmt.Sprintf("invalid value for '%s': expected %s, got %s", name, valueKind(p.def), valueKind(v))}
+	if want, got := valueKind(p.def), valueKind(v); want != got {
+		if version.AtLeast(26, 2) {
+			want, got = strings.Replace(want, "boolean", "bool", 1), strings.Replace(got, "unsigned", "integer", 1)
+		}
+		return &Error{"XX000", fmt.Sprintf("invalid value for '%s': expected %s, got %s", name, want, got)}
 	}
 	if i, ok := v.(int64); ok && i < 0 {
 		return &Error{"XX000", fmt.Sprintf("invalid value for '%s': expected unsigned, got integer", name)}
@@ -143,6 +149,9 @@ func (c *catalog) set(name string, v Value, tiers []string, version Version) *Er
 		}
 	}
 	if !p.tiered {
+		if ofTier != "" {
+			return bare("parameter with global scope can't be configured for tier '%s'", ofTier)
+		}
 		tiers = []string{""}
 	}
 	c.revision++

@@ -27,9 +27,6 @@ func (s *Stmt) buildUpsert(t *table, c *grammar.OnConflict) (*upsertPlan, *Error
 		}
 		p.target = append(p.target, i)
 	}
-	if !t.uniqueKey(p.target) {
-		return nil, refuse("there is no unique index matching the ON CONFLICT specification")
-	}
 	a := s.an
 	src := &source{name: t.name, sqlName: a.unique(), table: t, columns: tableColumns(t)}
 	sc := &scope{sources: []*source{src}}
@@ -43,8 +40,14 @@ func (s *Stmt) buildUpsert(t *table, c *grammar.OnConflict) (*upsertPlan, *Error
 			return nil, refuse("column with name %q not found", as.Column.Name)
 		}
 		col := t.columns[at]
+		if slices.Contains(t.key, at) {
+			return nil, refuse("distribution column %q cannot be updated in ON CONFLICT DO UPDATE", col.name)
+		}
 		if slices.Contains(t.pk, at) {
 			return nil, refuse("invalid query: it is illegal to update primary key column: %q", col.name)
+		}
+		if !increments(as) {
+			return nil, refuse(`unsupported ON CONFLICT DO UPDATE expression for column %q: expected %[1]q = %[1]q op value, or value op %[1]q for commutative ops`, col.name)
 		}
 		if _, err := a.typed(as.Value, col.typ.expr(), sc); err != nil {
 			return nil, err
@@ -59,12 +62,34 @@ func (s *Stmt) buildUpsert(t *table, c *grammar.OnConflict) (*upsertPlan, *Error
 		exprs[i] = a.emit(as.Value, sc)
 		p.set, p.types = append(p.set, at), append(p.types, got)
 	}
+	if !t.uniqueKey(p.target) {
+		return nil, refuse("there is no unique index matching the ON CONFLICT specification")
+	}
 	conds := make([]string, len(t.pk))
 	for i, k := range t.pk {
 		conds[i] = fmt.Sprintf("%s.c%d = \x02%d\x02", quote(src.sqlName), t.columns[k].slot, i)
 	}
 	p.code = "SELECT " + strings.Join(exprs, ", ") + " FROM " + a.marker(t) + " AS " + quote(src.sqlName) + " WHERE " + strings.Join(conds, " AND ")
 	return p, nil
+}
+
+// increments tells whether an assignment changes a column by a constant: c = c op value, or c = value op c if the sides may be swapped.
+func increments(as grammar.Assignment) bool {
+	b, ok := unparen(as.Value).(*grammar.Binary)
+	if !ok {
+		return false
+	}
+	self := func(x grammar.Expr) bool {
+		ref, ok := unparen(x).(*grammar.ColumnRef)
+		return ok && ref.Column.Name == as.Column.Name
+	}
+	switch b.Op {
+	case grammar.OpAdd, grammar.OpMul:
+		return self(b.L) && isConstant(b.R) || isConstant(b.L) && self(b.R)
+	case grammar.OpSub, grammar.OpDiv, grammar.OpMod, grammar.OpConcat:
+		return self(b.L) && isConstant(b.R)
+	}
+	return false
 }
 
 // uniqueKey tells whether some columns, in any order, are the primary key or a unique index.

@@ -218,18 +218,29 @@ func (c *catalog) usersByID() []*user {
 
 // checkPassword applies the cluster's rules for new passwords.
 func (c *catalog) checkPassword(p string) *Error {
+	all := c.cluster.AtLeast(26, 2) // lists everything that is missing; older ones stop at the first
+	var missing []string
 	if least := c.intSetting("auth_password_length_min"); int64(len([]rune(p))) < least {
-		return &Error{"XX000", fmt.Sprintf("password is too short: expected at least %d, got %d", least, len([]rune(p)))}
+		if !all {
+			return bare("password is too short: expected at least %d, got %d", least, len([]rune(p)))
+		}
+		missing = append(missing, fmt.Sprintf("too short (expected at least %d characters, got %d)", least, len([]rune(p))))
 	}
-	for _, rule := range []struct{ key, chars, text string }{
-		{"auth_password_enforce_uppercase", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "password should contains at least one uppercase letter"},
-		{"auth_password_enforce_lowercase", "abcdefghijklmnopqrstuvwxyz", "password should contains at least one lowercase letter"},
-		{"auth_password_enforce_digits", "0123456789", "password should contains at least one digit"},
-		{"auth_password_enforce_specialchars", "&|?!$@", "password should contains at least one special character"},
+	for _, rule := range []struct{ key, chars, what string }{
+		{"auth_password_enforce_uppercase", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "uppercase letter"},
+		{"auth_password_enforce_lowercase", "abcdefghijklmnopqrstuvwxyz", "lowercase letter"},
+		{"auth_password_enforce_digits", "0123456789", "digit"},
+		{"auth_password_enforce_specialchars", "&|?!$@", "special character"},
 	} {
 		if on, _ := c.setting(rule.key, "").(bool); on && !strings.ContainsAny(p, rule.chars) {
-			return &Error{"XX000", "invalid password: " + rule.text}
+			if !all {
+				return bare("invalid password: password should contains at least one %s", rule.what)
+			}
+			missing = append(missing, "missing "+rule.what)
 		}
+	}
+	if missing != nil {
+		return bare("invalid password: %s", strings.Join(missing, "; "))
 	}
 	return nil
 }

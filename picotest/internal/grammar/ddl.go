@@ -118,7 +118,7 @@ func (p *parser) columnDef(c *ColumnDef) bool {
 		}
 		p.opt(func() bool { return p.w() && p.columnNull(&c.Null) })
 		c.PrimaryKey = p.maybe(func() bool {
-			if !p.v.AtLeast(V263) {
+			if !p.v.AtLeast(V262) {
 				return p.w() && p.primaryKeyMark()
 			}
 			return p.w() && p.try(rInlinePrimaryKey, inherit, func() bool {
@@ -151,7 +151,7 @@ func (p *parser) primaryKeyMark() bool {
 func (p *parser) primaryKey(out *[]KeyPart) bool {
 	return p.try(rPrimaryKey, tight, func() bool {
 		var parts []KeyPart
-		if !p.primaryKeyMark() || !p.wo() || !p.sym("(") || !p.wo() || !p.list(func() bool { return p.keyPart(V263, &parts) }) ||
+		if !p.primaryKeyMark() || !p.wo() || !p.sym("(") || !p.wo() || !p.list(func() bool { return p.keyPart(V262, &parts) }) ||
 			!p.wo() || !p.sym(")") {
 			return false
 		}

@@ -54,7 +54,7 @@ var accepted = []struct {
 	{V261, "create unlogged table t (a int primary key)"},
 	{V261, "create table t (a int primary key) with (bloom_fpr = 0.5, compression_level = -1)"},
 	{V261, "create table t (a int primary key, b int[], c text[3][], d int array, e int ARRAY[4])"},
-	{V263, "create table t (a int primary key desc, primary key (a asc))"},
+	{V262, "create table t (a int primary key desc, primary key (a asc))"},
 	{V252, "drop table if exists t wait applied locally option (timeout = 3)"},
 	{V252, "truncate t"}, {V252, "truncate table public.t"},
 	{V252, "alter table t rename to public.u"},
