@@ -66,8 +66,11 @@ type Error struct {
 	Message    string // the innermost message, without the wrappings of router and storage
 	Node       Node   // the instance that was asked
 	Replicaset string // uuid of the replicaset that refused, where the server names it
-	report     servererr.Report
-	cause      *pq.Error
+	// Partly: the statement isn't known to touch one bucket alone, and was refused while it ran. The refusal is definite
+	// for the part of the replicaset that refused; others may have applied theirs. See MayBePartial.
+	Partly bool
+	report servererr.Report
+	cause  *pq.Error
 }
 
 // Error gives the node, the kind where it helps, and the innermost message.
@@ -89,6 +92,9 @@ func (e *Error) Error() string {
 	if e.Replicaset != "" {
 		b.WriteString(", replicaset ")
 		b.WriteString(e.Replicaset)
+	}
+	if e.Partly {
+		b.WriteString(", possibly partly applied")
 	}
 	b.WriteByte(')')
 	return b.String()
@@ -172,6 +178,20 @@ func IsUniqueViolation(err error) bool { return kindOf(err) == KindUniqueViolati
 func IsOutcomeUnknown(err error) bool {
 	var e *OutcomeUnknownError
 	return errors.As(err, &e)
+}
+
+// MayBePartial reports whether some replicasets may have applied their part of the statement that gave err while another
+// refused its own: an INSERT of ten rows over two replicasets, one of them a duplicate, leaves the other replicaset's
+// rows in place. It is true beside IsUniqueViolation and the like, and of an *OutcomeUnknownError that a server's refusal
+// led to. It is false of statements that are known to touch one bucket: routed by their key, an INSERT of one row, a Block.
+// Where no answer came at all nobody knows: ask IsOutcomeUnknown.
+func MayBePartial(err error) bool {
+	var u *OutcomeUnknownError
+	if errors.As(err, &u) {
+		return u.Partly
+	}
+	var e *Error
+	return errors.As(err, &e) && e.Partly
 }
 
 // IsPermission reports whether the server refused because the user lacks a privilege.

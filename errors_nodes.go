@@ -186,7 +186,11 @@ func (e *UnknownNameError) Error() string { return (*route.UnknownNameError)(e).
 type faults struct{}
 
 // Server is what a server answered with.
-func (faults) Server(err error, n *pool.NodeInfo) error { return newError(err, nodeOf(n)) }
+func (faults) Server(err error, n *pool.NodeInfo, partly bool) error {
+	e := newError(err, nodeOf(n))
+	e.Partly = partly
+	return e
+}
 
 // Unknown says that nobody can tell whether a statement took effect.
 func (faults) Unknown(u *exec.Unknown) error {

@@ -52,8 +52,8 @@ type Cluster interface {
 
 // Faults makes the errors that programs see.
 type Faults interface {
-	// Server is what a server answered with.
-	Server(err error, n *pool.NodeInfo) error
+	// Server is what a server answered with. partly: others may have applied their part of the statement.
+	Server(err error, n *pool.NodeInfo, partly bool) error
 	// Unknown says that nobody can tell whether the statement took effect.
 	Unknown(u *Unknown) error
 	// Pool is the public form of an error of Pool.Lease.

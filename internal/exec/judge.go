@@ -56,7 +56,7 @@ type verdict struct {
 	action  action
 	ending  ending // what the caller gets if the action is giveUp, or the tries are used up
 	cause   error  // of the ending
-	partly  bool   // of the unknown: some replicasets may have applied their part
+	partly  bool   // of the unknown and the server's: some replicasets may have applied their part
 	kind    servererr.Kind
 	refresh bool // the topology snapshot may be behind
 	connErr bool // the node's health suffers
@@ -128,27 +128,20 @@ func judgeAnswer(w *wire.Error, a *attempt) verdict {
 	report, _ := servererr.Of(w)
 	v := verdict{action: retry, ending: byServer, cause: w, kind: report.Kind, refresh: report.Kind.StaleRole()}
 	switch report.Kind {
-	case servererr.Stale, servererr.LostStatement, servererr.Capacity, servererr.Unreachable, servererr.TableBusy:
+	case servererr.Stale, servererr.LostStatement, servererr.Capacity:
 		// Refused before anything ran. The wire has prepared it anew once; another node needn't be as unlucky.
 	case servererr.Forward:
 		v.action = giveUp
 		if a.routable {
 			v.action = reroute
 		}
-	case servererr.Switchover, servererr.Route, servererr.Schema:
-		switch {
-		case !a.mayHaveWritten() || a.oneBucket:
-			// The refusal of the one replicaset proves that nothing of it ran. A Tx is tied to its
-			// node: its writes don't wander.
-			if a.tx && a.mayHaveWritten() {
-				v.action = giveUp
-			}
-		default:
-			v.ending, v.partly, v.doubt = unknown, true, a.idempotent
-			if !a.idempotent {
-				v.action = giveUp
-			}
+	case servererr.Unreachable, servererr.TableBusy:
+		// Said by the instance that was asked, before anything ran, unless it passes on what a storage said.
+		if report.Replicaset != "" {
+			a.judgePart(&v)
 		}
+	case servererr.Switchover, servererr.Route, servererr.Schema:
+		a.judgePart(&v)
 	case servererr.Timeout:
 		v.refresh = true
 		if a.mayHaveWritten() {
@@ -158,9 +151,39 @@ func judgeAnswer(w *wire.Error, a *attempt) verdict {
 			v.action = giveUp
 		}
 	default:
-		v.action = giveUp
+		v.action, v.partly = giveUp, a.begun(w, &report)
 	}
 	return v
+}
+
+// judgePart decides about a refusal that proves of one replicaset that it has run nothing.
+func (a *attempt) judgePart(v *verdict) {
+	switch {
+	case !a.mayHaveWritten() || a.oneBucket:
+		// So nothing of the statement ran. A Tx is tied to its node: its writes don't wander.
+		if a.tx && a.mayHaveWritten() {
+			v.action = giveUp
+		}
+	default:
+		v.ending, v.partly, v.doubt = unknown, true, a.idempotent
+		if !a.idempotent {
+			v.action = giveUp
+		}
+	}
+}
+
+// begun reports whether a write of several buckets may have been applied by others when one refused it.
+func (a *attempt) begun(w *wire.Error, report *servererr.Report) bool {
+	switch {
+	case !a.mayHaveWritten() || a.oneBucket || a.text.Info.Class == sqltext.DDL:
+		return false
+	case !w.Saw.Simple:
+		return w.Saw.Bound
+	case report.Replicaset != "":
+		return true
+	}
+	// A simple Query tells no stages. These are found before anything runs.
+	return report.Cause != servererr.Syntax && report.Kind != servererr.Unsupported && report.Kind != servererr.Permission
 }
 
 // executes reports whether the operation runs its text.
@@ -177,7 +200,7 @@ func (a *attempt) mayHaveWritten() bool { return a.op.executes() && a.text.Write
 func (x *Executor) callersError(v *verdict, t *Text, n *pool.NodeInfo) error {
 	switch v.ending {
 	case byServer:
-		return x.Faults.Server(v.cause, n)
+		return x.Faults.Server(v.cause, n, v.partly)
 	case notSent:
 		return &NotSentError{node: n, cause: v.cause}
 	case lost:
@@ -192,7 +215,7 @@ func (x *Executor) unknownOf(v *verdict, t *Text, n *pool.NodeInfo) *Unknown {
 	u := &Unknown{Node: n, Fingerprint: t.Fingerprint(), Partly: v.partly, Cause: v.cause}
 	var p *pq.Error
 	if v.kind != servererr.Other && errors.As(v.cause, &p) {
-		u.Cause = x.Faults.Server(v.cause, n)
+		u.Cause = x.Faults.Server(v.cause, n, v.partly)
 	}
 	return u
 }

@@ -45,19 +45,27 @@ func bound(code, message string) error {
 
 func textOf(sql string) *Text { return newText(sql) }
 
+// simple is an error that came to a Query message.
+func simple(code, message string) error {
+	err := answered(code, message).(*wire.Error)
+	err.Saw.Simple = true
+	return err
+}
+
 const (
-	plainRead  = "select * from t where id = $1"
-	oddRead    = "select f(id) from t"
-	oneRow     = "insert into t values ($1, $2)"
-	manyRows   = "insert into t values ($1, $2), ($3, $4)"
-	update     = "update t set v = 1"
-	atomicText = "DO $$ BEGIN INSERT INTO t VALUES (1, 2); END $$"
-	ddl        = "create table t (id int primary key)"
-	noOp       = "begin"
-	readonly   = "sbroad: box error: ProcLua: {\"message\":\"Error on replicaset 27d39d2f-596a-41ba-b726-46f1afe30125: Failed to execute '.proc_sql_execute': sbroad: invalid transaction: transaction rolled-back: failed to insert space: box error: Readonly: Can't modify data on a read-only instance - box.cfg.read_only is true\"}"
-	routeError = "sbroad: box error: ProcLua: Bucket 7 cannot be found. Is rebalancing in progress?"
-	forwardOff = `sbroad: invalid option: cannot satisfy "forward = off": buckets are not present on the current node, try using "forward = ro_to_rw" instead`
-	duplicate  = `sbroad: failed to insert space: TupleFound: Duplicate key exists in unique index "t_pkey"`
+	unreachable = "Error on replicaset 27d39d2f-596a-41ba-b726-46f1afe30125: failed to connect to address 127.0.0.1:3301: Connection refused (os error 111)"
+	plainRead   = "select * from t where id = $1"
+	oddRead     = "select f(id) from t"
+	oneRow      = "insert into t values ($1, $2)"
+	manyRows    = "insert into t values ($1, $2), ($3, $4)"
+	update      = "update t set v = 1"
+	atomicText  = "DO $$ BEGIN INSERT INTO t VALUES (1, 2); END $$"
+	ddl         = "create table t (id int primary key)"
+	noOp        = "begin"
+	readonly    = "sbroad: box error: ProcLua: {\"message\":\"Error on replicaset 27d39d2f-596a-41ba-b726-46f1afe30125: Failed to execute '.proc_sql_execute': sbroad: invalid transaction: transaction rolled-back: failed to insert space: box error: Readonly: Can't modify data on a read-only instance - box.cfg.read_only is true\"}"
+	routeError  = "sbroad: box error: ProcLua: Bucket 7 cannot be found. Is rebalancing in progress?"
+	forwardOff  = `sbroad: invalid option: cannot satisfy "forward = off": buckets are not present on the current node, try using "forward = ro_to_rw" instead`
+	duplicate   = `sbroad: failed to insert space: TupleFound: Duplicate key exists in unique index "t_pkey"`
 )
 
 // The table "Failure" of the design, row by row.
@@ -122,8 +130,8 @@ func TestJudge(t *testing.T) {
 		{"statement's name taken", answered("42P05", "Statement 'x' for client 1 already exists"), update, flags{}, retry, byServer, false, false, false, false},
 		{"a value that quotes a lost statement", answered("XX000", "sbroad: Type mismatch: can not convert string('Couldn't find statement') to integer"), update, flags{}, giveUp, byServer, false, false, false, false},
 		{"a value that is a refusal, word for word", answered("XX000", "sbroad: rule parsing error: Couldn't find statement 'x'."), update, flags{}, giveUp, byServer, false, false, false, false},
-		{"a lost statement after BindComplete", bound("XX000", "Couldn't find statement 'x'."), update, flags{}, giveUp, byServer, false, false, false, false},
-		{"stale after BindComplete", bound("42999", "prepared statement 1 has been invalidated"), update, flags{}, giveUp, byServer, false, false, false, false},
+		{"a lost statement after BindComplete", bound("XX000", "Couldn't find statement 'x'."), update, flags{}, giveUp, byServer, true, false, false, false},
+		{"stale after BindComplete", bound("42999", "prepared statement 1 has been invalidated"), update, flags{}, giveUp, byServer, true, false, false, false},
 		{"raft leader refuses connections", bound("XX000", "failed to connect to address h:1: Connection refused (os error 111)"), update, flags{}, retry, byServer, false, false, true, false},
 		{"DDL in progress", bound("XX000", "TableNotOperable: t cannot be modified now as DDL operation is in progress"), update, flags{}, retry, byServer, false, false, false, false},
 		{"storage of statements full", answered("XX000", "Statement storage is full. Current size limit: 2."), update, flags{}, retry, byServer, false, false, false, false},
@@ -157,6 +165,19 @@ func TestJudge(t *testing.T) {
 		{"timeout, several", answered("XX000", "Timeout exceeded"), update, flags{}, giveUp, unknown, true, false, true, false},
 		{"timeout, idempotent", answered("XX000", "Timeout exceeded"), oneRow, flags{idempotent: true, oneBucket: true}, retry, unknown, false, true, true, false},
 		{"the storage hung up, one bucket", answered("XX000", "Peer closed"), oneRow, flags{oneBucket: true}, giveUp, unknown, false, false, true, false},
+
+		// Refused for good while it ran: definite for those who refused.
+		{"duplicate key among several rows", bound("XX000", duplicate), manyRows, flags{}, giveUp, byServer, true, false, false, false},
+		{"the same where the key proves one bucket", bound("XX000", duplicate), manyRows, flags{oneBucket: true}, giveUp, byServer, false, false, false, false},
+		{"duplicate key, simple protocol", simple("XX000", duplicate), "insert into t values (1, 2), (3, 4)", flags{}, giveUp, byServer, true, false, false, false},
+		{"an update that fails on a value", bound("XX000", "something new"), update, flags{}, giveUp, byServer, true, false, false, false},
+		{"refused before it was bound", answered("XX000", "sbroad: rule parsing error:  --> 1:1"), manyRows, flags{}, giveUp, byServer, false, false, false, false},
+		{"syntax, simple protocol", simple("XX000", "sbroad: rule parsing error:  --> 1:1"), update, flags{}, giveUp, byServer, false, false, false, false},
+		{"DDL refused", simple("XX000", "something new"), ddl, flags{}, giveUp, byServer, false, false, false, false},
+		{"a read refused", bound("XX000", "something new"), plainRead, flags{}, giveUp, byServer, false, false, false, false},
+		{"a read that may do more, refused", bound("XX000", "something new"), oddRead, flags{}, giveUp, byServer, true, false, false, false},
+		{"a storage says that it can't reach another, several", bound("XX000", unreachable), update, flags{}, giveUp, unknown, true, false, true, false},
+		{"a storage says that it can't reach another, one bucket", bound("XX000", unreachable), oneRow, flags{oneBucket: true}, retry, byServer, false, false, true, false},
 
 		// Everything else is the caller's.
 		{"duplicate key", answered("XX000", duplicate), oneRow, flags{oneBucket: true, idempotent: true}, giveUp, byServer, false, false, false, false},
