@@ -58,6 +58,7 @@ func TestInsertsByOwnReading(t *testing.T) {
 		{"insert into t values ($1::decimal, $2)", []any{int64(1), "a"}, "balance not_routable"},
 		{"insert into t values ($1)", []any{int64(1)}, "balance not_routable"},
 		{"insert into t (s) values ($1)", []any{"a"}, "balance not_routable"},
+		{"insert into t (s, id) values ($1)", []any{"a"}, "balance not_routable"}, // a column without a value
 		{"insert into t values (1, $1)", []any{"a"}, "balance not_routable"},
 		{"insert into t values ($1, $2), ($3, $4)", []any{int64(1), "a", int64(2), "b"}, "balance not_routable"},
 		{"insert into t select id, s from g where id = $1", []any{int64(1)}, "balance not_routable"},

@@ -18,6 +18,9 @@ func TestDescribe(t *testing.T) {
 	fail := withNoShard(options.NoShardFail, 0, options.NoShardBound)
 	random := withNoShard(options.NoShardRandom, 0, options.NoShardBound)
 	third := withNoShard(options.NoShardN, 2, options.NoShardBound)
+	c := newCluster()
+	c.cfg.Routing = options.RoutingOff
+	off := c.view(false)
 	switching := newCluster()
 	switching.replicaset("default_2").TargetMaster = "i4"
 	for _, c := range []struct {
@@ -44,6 +47,14 @@ func TestDescribe(t *testing.T) {
 		{Decide(shardStatements(random)["bound"]), "a node of default_1, chosen by no_shard_specified_behavior=random: it carries no sharding key to route by (not_routable); INSERT of several rows"},
 		{Decide(shardStatements(third)["bound"]), "a node of default_3, chosen by no_shard_specified_behavior=shard_N: it carries no sharding key to route by (not_routable); INSERT of several rows"},
 		{Decide(shardStatements(withNoShard(options.NoShardN, 9, options.NoShardBound))["bound"]), `nowhere: no_shard_specified_behavior=shard_9: tier "default" has 3 replicasets, shard_0 to shard_2`},
+		{Decide(input(off, sql, int64(1), "a")), "any node, by the balancing policy; routing=off"},
+		{Decide(input(v, sql, int64(1), "a").meta("new", one(20))), "any node, by the balancing policy: the buckets of its tier aren't known (unknown_tier); new"},
+		// Names are told where they are known, else uuids.
+		{Plan{Kind: Filter, InstanceUUID: "u"}, `"u"`},
+		{Plan{Kind: Filter, InstanceUUID: "u", Role: options.RoleLeader}, `"u" if it is a leader`},
+		{Plan{Kind: Filter, ReplicasetUUID: "r"}, `a node of "r"`},
+		{Plan{Kind: Filter, ReplicasetUUID: "r", Role: options.RoleLeader}, `the leader of "r"`},
+		{Plan{Kind: Filter, ReplicasetUUID: "r", Role: options.RoleReplica}, `a replica of "r"`},
 		{Plan{Kind: Leader, InstanceUUID: "u", ReplicasetUUID: "r", BucketKnown: true, Bucket: 5, Tier: "t"}, `"u", the leader of "r", which owns bucket 5 of tier t`},
 	} {
 		got := Describe(c.p)

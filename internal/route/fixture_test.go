@@ -146,6 +146,12 @@ func check(t *testing.T, name string, in *Input, want string) Plan {
 	if got := where(p); got != want {
 		t.Errorf("%s: %s, want %s\n\t%s", name, got, want, Describe(p))
 	}
+	// Who leases goes by uuids; the names are for people. Both mean the same one.
+	for _, pair := range [][3]string{{"uuid-", p.Instance, p.InstanceUUID}, {"rs-", p.Replicaset, p.ReplicasetUUID}} {
+		if pair[1] != "" && pair[2] != pair[0]+pair[1] {
+			t.Errorf("%s: %q has the uuid %q", name, pair[1], pair[2])
+		}
+	}
 	return p
 }
 

@@ -236,3 +236,41 @@ func TestCompareNatural(t *testing.T) {
 		}
 	}
 }
+
+// A key of a tier whose bucket can't be told stays in its tier: the others have none of its rows.
+func TestNoShardStaysInTheTier(t *testing.T) {
+	v := withNoShard(options.NoShardRandom, 0, options.NoShardBound)
+	const sql = "insert into cold values ($1)"
+	for _, in := range []*Input{
+		input(v, sql, "x").meta("cold", one(20)), // not hashed
+		input(v, sql).meta("cold", one(20)),      // no argument
+	} {
+		for i := range 50 {
+			in.Random = uint64(i) << 58
+			if p := Decide(in); p.Kind != Filter || p.Tier != "cold" || p.Replicaset != "cold_1" || p.ReplicasetUUID != "rs-cold_1" {
+				t.Fatalf("%s", Describe(p))
+			}
+		}
+	}
+}
+
+// What a hint names is checked against tiers only where there are tiers.
+func TestHintOfATierBeforeTiersAreKnown(t *testing.T) {
+	c := newCluster()
+	c.topology.Tiers = nil
+	in := input(c.view(false), "select 1")
+	in.Hint = &Hint{Tier: "hot"}
+	if p := Decide(in); p.Kind != Filter || p.Tier != "hot" || !p.Strict {
+		t.Errorf("%s", Describe(p))
+	}
+}
+
+// A replicaset that isn't there is an error beside a bucket too.
+func TestHintOfABucketAndAnUnknownReplicaset(t *testing.T) {
+	in := input(newCluster().view(false), "select 1")
+	in.Hint = &Hint{Bucket: 1934, BucketSet: true, Replicaset: "nope"}
+	var unknown *UnknownNameError
+	if p := Decide(in); p.Kind != Invalid || !errors.As(p.Err, &unknown) || unknown.What != "replicaset" || unknown.Name != "nope" {
+		t.Errorf("%+v", p)
+	}
+}
