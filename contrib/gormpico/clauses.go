@@ -20,11 +20,31 @@ var (
 	ErrDoUpdate = errors.New("gormpico: DoUpdates is possible for a conflict of the primary key only; UpdateAll and DoNothing for all; picodata.Block runs ON CONFLICT DO UPDATE")
 )
 
+// ErrDistinctCount: there is no count of distinct rows of several columns. Count the groups: Group("a, b").Count(&n).
+var ErrDistinctCount = errors.New("gormpico: Picodata counts distinct values of one column only; for several: Group(\"a, b\").Count(&n)")
+
 // clauseBuilders write the clauses that differ from GORM's own.
 var clauseBuilders = map[string]clause.ClauseBuilder{
+	"SELECT":      buildSelect,
 	"LIMIT":       buildLimit,
 	"FOR":         func(_ clause.Clause, b clause.Builder) { _ = b.AddError(ErrLocking) },
 	"ON CONFLICT": buildOnConflict,
+}
+
+// buildSelect writes COUNT(DISTINCT "x") where GORM has COUNT(DISTINCT("x")), which the server doesn't parse, and refuses a count of distinct
+// rows of several columns, of which GORM makes count(*) without a word.
+func buildSelect(c clause.Clause, b clause.Builder) {
+	if e, ok := c.Expression.(clause.Expr); ok {
+		stmt, _ := b.(*gorm.Statement)
+		switch {
+		case e.SQL == "COUNT(DISTINCT(?))":
+			e.SQL = "COUNT(DISTINCT ?)"
+			c.Expression = e
+		case e.SQL == "count(*)" && stmt != nil && stmt.Distinct && len(stmt.Selects) > 1:
+			_ = b.AddError(ErrDistinctCount)
+		}
+	}
+	c.Build(b)
 }
 
 // buildLimit writes the number itself: Picodata takes no parameter there.

@@ -7,6 +7,8 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/callbacks"
 	"gorm.io/gorm/clause"
+
+	picodata "github.com/picodata/go-picodata"
 )
 
 // create runs the INSERTs of a Create, in the place of GORM's own callback, which asks for LastInsertId.
@@ -55,6 +57,9 @@ func (d *Dialector) create(db *gorm.DB) {
 		stmt.AddClause(part)
 		stmt.Build(stmt.BuildClauses...)
 		n, err := d.insert(db)
+		if err != nil && fresh && len(values.Values) == 1 && picodata.IsUniqueViolation(err) {
+			n, err = d.insertAnew(db)
+		}
 		affected += n
 		db.RowsAffected = affected
 		if err != nil && from > 0 {
@@ -64,6 +69,30 @@ func (d *Dialector) create(db *gorm.DB) {
 			return
 		}
 	}
+}
+
+// maxKeys is how many keys a row is given before its INSERT fails: a unique index other than the primary key's may be
+// what refuses it, which another key doesn't help.
+const maxKeys = 3
+
+// insertAnew runs the INSERT of one row again with another key: another process had the same.
+func (d *Dialector) insertAnew(db *gorm.DB) (n int64, err error) {
+	stmt := db.Statement
+	for range maxKeys - 1 {
+		db.Error = nil
+		if err := d.renewKey(stmt); err != nil {
+			return 0, db.AddError(err)
+		}
+		values := callbacks.ConvertToCreateValues(stmt)
+		stmt.SQL.Reset()
+		stmt.Vars = nil
+		stmt.AddClause(values)
+		stmt.Build(stmt.BuildClauses...)
+		if n, err = d.insert(db); !picodata.IsUniqueViolation(err) {
+			return n, err
+		}
+	}
+	return n, err
 }
 
 // insert runs the statement as it stands.

@@ -12,10 +12,12 @@
 //	tier:NAME              where the table's buckets live
 //	engine:vinyl           the storage engine
 //
-// Without distributedBy a table is sharded by its primary key.
+// Without distributedBy a table is sharded by its primary key. A unique index, from the tags unique and uniqueIndex, must begin with the whole sharding key,
+// or be of a global table: others are refused before anything is created, and so are check and a default that the server would compute.
 //
-// Picodata has no sequences: a zero integer or UUID primary key is filled in by the client before the INSERT, at random unless
-// Config.NewKey says otherwise. It has no transactions either: unless the connection has transactions=autocommit, the
-// dialector sets SkipDefaultTransaction, and db.Transaction fails with the driver's own error. A Create of a
-// slice that is too long for one statement runs as several, none of which undoes another.
+// Picodata has no sequences: a zero integer or UUID primary key is filled in by the client before the INSERT, growing with time
+// and within 53 bits, unless Config.NewKey says otherwise. It has no transactions either: unless the connection has
+// transactions=autocommit, the dialector sets SkipDefaultTransaction, and db.Transaction fails with the driver's own error. With it, what ran before a failure
+// stays: the error of a statement that fails after a write matches picodata.ErrNotRolledBack, and Transaction is a db.Transaction that says so for
+// every error. A Create of a slice that is too long for one statement runs as several, none of which undoes another.
 package gormpico

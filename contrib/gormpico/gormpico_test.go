@@ -12,6 +12,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/logger"
+	"gorm.io/gorm/schema"
 
 	picodata "github.com/picodata/go-picodata"
 	"github.com/picodata/go-picodata/picotest"
@@ -229,7 +230,7 @@ func TestBatches(t *testing.T) {
 }
 
 type event struct {
-	Shop int64  `gorm:"primaryKey;autoIncrement:false;distributedBy;tier:cold"`
+	Shop int64  `gorm:"primaryKey;autoIncrement:false;distributedBy;tier:cold;uniqueIndex:events_text,priority:1"`
 	At   int64  `gorm:"primaryKey;autoIncrement:false"`
 	Text string `gorm:"uniqueIndex:events_text,priority:2"`
 	Kind int64
@@ -335,14 +336,11 @@ func TestMigrator(t *testing.T) {
 	if err := m.RenameColumn(&users{}, "city", "town"); err != nil || !m.HasColumn(&users{}, "town") {
 		t.Errorf("RenameColumn: %v", err)
 	}
-	if err := m.DropColumn(&users{}, "town"); err == nil || !strings.Contains(err.Error(), "not yet supported") || !m.HasColumn(&users{}, "town") {
-		t.Errorf("DropColumn, which no server can: %v", err)
-	}
 	type other struct {
 		ID   uint64
 		Name int64
 	}
-	if err := db.Table("users").AutoMigrate(&other{}); err == nil || !strings.Contains(err.Error(), "AlterColumn") {
+	if err := db.Table("users").AutoMigrate(&other{}); err == nil || !strings.Contains(err.Error(), "changes no column's type") {
 		t.Errorf("a column of another type: %v", err)
 	}
 	if err := m.RenameIndex(&user{}, "users_name", "users_by_name"); err != nil {
@@ -354,9 +352,10 @@ func TestMigrator(t *testing.T) {
 	for name, err := range map[string]error{
 		"CreateConstraint": m.CreateConstraint(&user{}, "x"), "DropConstraint": m.DropConstraint(&user{}, "x"),
 		"CreateView": m.CreateView("v", gorm.ViewOption{}), "DropView": m.DropView("v"),
+		"DropColumn": m.DropColumn(&user{}, "age"), "AlterColumn": m.AlterColumn(&user{}, "age"),
 	} {
-		if err == nil {
-			t.Errorf("%s was accepted", name)
+		if err == nil || !strings.Contains(err.Error(), "gormpico: Picodata can't") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if err := m.RenameTable("users", "people"); err != nil || !m.HasTable("people") {
@@ -404,11 +403,47 @@ func TestTransactions(t *testing.T) {
 		if err := tx.Rollback().Error; !errors.Is(err, picodata.ErrNotRolledBack) {
 			t.Errorf("Rollback after a write: %v", err)
 		}
-		if err := db.Transaction(func(tx *gorm.DB) error { return fails }); !errors.Is(err, fails) {
-			t.Errorf("%v", err)
+		if err := db.Transaction(func(tx *gorm.DB) error { return fails }); !errors.Is(err, fails) || errors.Is(err, picodata.ErrNotRolledBack) {
+			t.Errorf("nothing was written: %v", err)
+		}
+		// A statement that fails after a write says so itself; for errors of the program's own there is Transaction.
+		err := db.Transaction(func(tx *gorm.DB) error {
+			if err := tx.Create(&pair{3, 1}).Error; err != nil {
+				return err
+			}
+			return tx.Create(&pair{3, 2}).Error
+		})
+		if !errors.Is(err, picodata.ErrNotRolledBack) || !errors.Is(err, gorm.ErrDuplicatedKey) {
+			t.Errorf("a statement that fails after a write: %v", err)
+		}
+		err = Transaction(db, func(tx *gorm.DB) error {
+			if err := tx.Create(&pair{4, 1}).Error; err != nil {
+				return err
+			}
+			return fails
+		})
+		if !errors.Is(err, picodata.ErrNotRolledBack) || !errors.Is(err, fails) {
+			t.Errorf("an error of the program's after a write: %v", err)
+		}
+		if err := Transaction(db, func(tx *gorm.DB) error { return fails }); err != fails {
+			t.Errorf("an error before any write: %v", err)
+		}
+		if err := Transaction(db, func(tx *gorm.DB) error { return tx.Create(&pair{5, 1}).Error }); err != nil {
+			t.Error(err)
+		}
+		nested := func(db *gorm.DB) error {
+			return db.Transaction(func(tx *gorm.DB) error {
+				return tx.Transaction(func(tx *gorm.DB) error { return tx.Create(&pair{6, 1}).Error })
+			})
+		}
+		if err := nested(db); !errors.Is(err, ErrSavepoint) {
+			t.Errorf("a nested transaction: %v", err)
+		}
+		if err := nested(db.Session(&gorm.Session{DisableNestedTransaction: true})); err != nil {
+			t.Errorf("a nested transaction as a part of the outer one: %v", err)
 		}
 		var n int64
-		if err := db.Model(&pair{}).Count(&n).Error; err != nil || n != 2 {
+		if err := db.Model(&pair{}).Count(&n).Error; err != nil || n != 6 {
 			t.Errorf("%d rows, %v", n, err)
 		}
 		if err := db.Begin(&sql.TxOptions{Isolation: sql.LevelSerializable}).Error; err == nil {
@@ -439,5 +474,143 @@ func TestKeys(t *testing.T) {
 	}
 	if posts[0].ID == posts[1].ID || posts[2].ID != "f81d4fae-7dec-11d0-a765-00a0c91e6bf6" {
 		t.Errorf("%+v", posts)
+	}
+}
+
+// TestTimeKeys: keys grow, fit into 53 bits, and two in one millisecond differ.
+func TestTimeKeys(t *testing.T) {
+	now := time.Date(2090, 1, 1, 0, 0, 0, 0, time.UTC)
+	k := &timeKeys{now: func() time.Time { return now }}
+	f := &schema.Field{DataType: schema.Int}
+	var last int64
+	for i := range 100_000 {
+		if i%10_000 == 0 {
+			now = now.Add(time.Millisecond)
+		}
+		if i == 50_000 {
+			now = now.Add(-time.Hour) // a clock that goes back
+		}
+		v, err := k.next(f)
+		if err != nil || v.(int64) <= last || v.(int64) >= 1<<53 {
+			t.Fatalf("%v after %d, %v", v, last, err)
+		}
+		last = v.(int64)
+	}
+	before := ""
+	for range 3 {
+		now = now.Add(time.Millisecond)
+		v, _ := k.next(&schema.Field{DataType: "uuid"})
+		id := v.(string)
+		if id <= before || len(id) != 36 || id[14] != '7' || !strings.ContainsAny(id[19:20], "89ab") {
+			t.Errorf("%s after %s", id, before)
+		}
+		before = id
+	}
+}
+
+// TestKeysInTime: First is the oldest row, Last the newest; a key that another process has is made again.
+func TestKeysInTime(t *testing.T) {
+	given := []int64{10, 20, 20, 30, 10, 20, 30}
+	_, db := start(t, "", Config{NewKey: func(*schema.Field) (any, error) {
+		k := given[0]
+		given = given[1:]
+		return k, nil
+	}})
+	type note struct {
+		ID   int64
+		Text string
+	}
+	if err := db.AutoMigrate(&note{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"oldest", "middle", "newest"} {
+		n := note{Text: text}
+		if err := db.Create(&n).Error; err != nil || n.ID == 0 {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	var first, last note
+	if err := errors.Join(db.First(&first).Error, db.Last(&last).Error); err != nil || first.Text != "oldest" || last.Text != "newest" || last.ID != 30 {
+		t.Errorf("%+v, %+v, %v", first, last, err)
+	}
+	if err := db.Create(&note{}).Error; !errors.Is(err, gorm.ErrDuplicatedKey) || len(given) != 0 {
+		t.Errorf("three keys that are there: %v, %d keys left", err, len(given))
+	}
+}
+
+// TestUnique: unique is an index or an error, and the error says the server's rule; nothing is made of a model that can't be.
+func TestUnique(t *testing.T) {
+	c, db := start(t, "", Config{})
+	type account struct {
+		ID    int64
+		Email string `gorm:"unique"`
+	}
+	type booking struct {
+		ID   int64
+		Room string `gorm:"uniqueIndex:room_day"`
+		Day  string `gorm:"uniqueIndex:room_day"`
+	}
+	type priced struct {
+		ID    int64
+		Price int `gorm:"check:price > 0"`
+	}
+	type stamped struct {
+		ID int64
+		At string `gorm:"default:now()"`
+	}
+	for range 2 { // the second time is no different
+		for model, want := range map[any]string{
+			&account{}: "unique (email): a unique index of a sharded table must begin with the whole sharding key (id)",
+			&booking{}: "uniqueIndex room_day (room, day): a unique index",
+			&priced{}:  "can't have check constraints",
+			&stamped{}: "can't compute a default",
+		} {
+			if err := db.AutoMigrate(model); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%T: %v, want %q", model, err, want)
+			}
+		}
+	}
+	if n := len(c.Statements(picotest.SQL("CREATE"))); n != 0 {
+		t.Errorf("%d statements were sent for models that can't be", n)
+	}
+	type currency struct {
+		ID   int64  `gorm:"distributedGlobally"`
+		Code string `gorm:"unique"`
+	}
+	for range 2 {
+		if err := db.AutoMigrate(&currency{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(db.Create(&currency{Code: "RUB"}).Error, db.Create(&currency{Code: "EUR"}).Error); err != nil {
+		t.Error(err)
+	}
+	if err := db.Create(&currency{Code: "RUB"}).Error; !errors.Is(err, gorm.ErrDuplicatedKey) {
+		t.Errorf("a second RUB: %v", err)
+	}
+}
+
+// TestDistinctCount: of one column it works, of several it is refused instead of counting all rows.
+func TestDistinctCount(t *testing.T) {
+	_, db := start(t, "", Config{})
+	if err := db.AutoMigrate(&pair{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Create(&[]pair{{1, 5}, {2, 5}, {3, 6}}).Error; err != nil {
+		t.Fatal(err)
+	}
+	var n int64
+	for name, q := range map[string]*gorm.DB{
+		"Distinct(n)":        db.Model(&pair{}).Distinct("n"),
+		"Select(n).Distinct": db.Model(&pair{}).Select("n").Distinct(),
+		"Distinct, ordered":  db.Model(&pair{}).Distinct("n").Order("n"),
+		"Group":              db.Model(&pair{}).Group("n"),
+	} {
+		if err := q.Count(&n).Error; err != nil || n != 2 {
+			t.Errorf("%s: %d, %v", name, n, err)
+		}
+	}
+	if err := db.Model(&pair{}).Distinct("id", "n").Count(&n).Error; !errors.Is(err, ErrDistinctCount) {
+		t.Errorf("of two columns: %v", err)
 	}
 }

@@ -38,6 +38,11 @@ func (m Migrator) CreateTable(values ...any) error {
 					return err
 				}
 			}
+			for _, f := range uniqueFields(stmt.Schema) {
+				if err := m.MigrateColumnUnique(value, f, nil); err != nil {
+					return err
+				}
+			}
 			return nil
 		})
 		if err != nil {
@@ -47,8 +52,14 @@ func (m Migrator) CreateTable(values ...any) error {
 	return nil
 }
 
-// AutoMigrate creates what is missing: tables, columns, indexes. It changes and drops nothing.
+// AutoMigrate creates what is missing: tables, columns, indexes. It changes and drops nothing. What the server can't have is
+// refused before anything is created, at the first call and at every later one.
 func (m Migrator) AutoMigrate(values ...any) error {
+	for _, value := range values {
+		if err := m.RunWithValue(value, func(stmt *gorm.Statement) error { return possible(stmt.Schema) }); err != nil {
+			return err
+		}
+	}
 	// Foreign keys and checks don't exist; GORM would ask for them.
 	inner := m
 	inner.DB = m.DB.Session(&gorm.Session{NewDB: true})
@@ -218,15 +229,14 @@ func fieldOf(stmt *gorm.Statement, name string) (*schema.Field, error) {
 	return f, nil
 }
 
-// MigrateColumn refuses a column of another type than the model's: AlterColumn changes it, when somebody wants that. Everything
-// else stays as it is.
+// MigrateColumn refuses a column of another type than the model's: the server changes no types. Everything else stays as it is.
 func (m Migrator) MigrateColumn(_ any, f *schema.Field, have gorm.ColumnType) error {
 	if f.IgnoreMigration {
 		return nil
 	}
 	want := strings.ToUpper(m.DataTypeOf(f))
 	if storage(want) != storage(strings.ToUpper(have.DatabaseTypeName())) {
-		return fmt.Errorf("gormpico: column %s is %s in the cluster and %s in the model; Migrator().AlterColumn changes the type, AutoMigrate doesn't",
+		return fmt.Errorf("gormpico: column %s is %s in the cluster and %s in the model, and Picodata changes no column's type: add a column of another name, or make a new table and copy the rows",
 			f.DBName, have.DatabaseTypeName(), want)
 	}
 	return nil
@@ -248,20 +258,29 @@ func storage(name string) string {
 	return strings.TrimSpace(name)
 }
 
-// AlterColumn gives a column the type that the model says; whether the server can, its rows decide.
-func (m Migrator) AlterColumn(value any, field string) error {
-	return m.RunWithValue(value, func(stmt *gorm.Statement) error {
-		f, err := fieldOf(stmt, field)
-		if err != nil {
-			return err
-		}
-		return m.DB.Session(&gorm.Session{}).Exec("ALTER TABLE ? ALTER COLUMN ? TYPE ?",
-			m.CurrentTable(stmt), clause.Column{Name: f.DBName}, clause.Expr{SQL: m.DataTypeOf(f)}).Error
-	})
+// AlterColumn is refused.
+func (m Migrator) AlterColumn(any, string) error {
+	return cannot("change a column; add one of another name, or make a new table and copy the rows")
 }
 
-// MigrateColumnUnique does nothing: uniqueness is an index's.
-func (m Migrator) MigrateColumnUnique(any, *schema.Field, gorm.ColumnType) error { return nil }
+// DropColumn is refused.
+func (m Migrator) DropColumn(any, string) error {
+	return cannot("drop a column; leave it NULL, or make a new table and copy the rows")
+}
+
+// MigrateColumnUnique makes the unique index of a field with the tag unique, if it isn't there.
+func (m Migrator) MigrateColumnUnique(value any, f *schema.Field, _ gorm.ColumnType) error {
+	if !f.Unique || f.PrimaryKey {
+		return nil
+	}
+	return m.RunWithValue(value, func(stmt *gorm.Statement) error {
+		name := m.DB.NamingStrategy.UniqueName(stmt.Table, f.DBName)
+		if m.HasIndex(value, name) {
+			return nil
+		}
+		return m.DB.Session(&gorm.Session{}).Exec("CREATE UNIQUE INDEX ? ON ? (?)", clause.Column{Name: name}, m.CurrentTable(stmt), clause.Column{Name: f.DBName}).Error
+	})
+}
 
 // CreateConstraint is refused.
 func (m Migrator) CreateConstraint(any, string) error {

@@ -86,6 +86,9 @@ func createTable(m *Migrator, stmt *gorm.Statement) (string, []any, error) {
 	if len(s.PrimaryFields) == 0 {
 		return "", nil, fmt.Errorf("gormpico: %s has no primary key, and Picodata has no table without one", s.Name)
 	}
+	if err := possible(s); err != nil {
+		return "", nil, err
+	}
 	p, err := placementOf(s)
 	if err != nil {
 		return "", nil, err
