@@ -3,7 +3,7 @@ package metadata
 import (
 	"cmp"
 	"slices"
-	"sort"
+	"strings"
 )
 
 // MaxBuckets is far above what a tier can have; a range that ends beyond it is nonsense.
@@ -36,11 +36,17 @@ type BucketMap struct {
 	tiers   map[string]*tierBuckets
 }
 
+// tierBuckets is what is known of a tier: runs of buckets with one active owner. A tier that is being rebalanced may have
+// as many runs as buckets, so a run takes eight bytes.
 type tierBuckets struct {
 	info   TierBuckets
-	ranges []Range // as the server gave them, sorted by Start
-	owned  []Range // disjoint, sorted, each with exactly one active owner
+	owners []string // uuids of replicasets
+	ends   []uint32 // the last bucket of each run, ascending; a run begins after the one before it
+	of     []uint32 // by run: its owner's place in owners, or nobody
 }
+
+// nobody: the run's buckets have no owner, more than one, or one that isn't active.
+const nobody = ^uint32(0)
 
 // With returns a map in which the tier has these ranges; the others are as they were.
 // count is the tier's number of buckets, 0 if the user may not read it: then the end of the
@@ -48,7 +54,7 @@ type tierBuckets struct {
 // sense (empty, from bucket 0, past count) count as missing buckets. If all of this is known already, it is m itself.
 func (m *BucketMap) With(tier string, count uint64, ranges []Range) *BucketMap {
 	t := newTierBuckets(tier, count, ranges)
-	if old, ok := m.tierMap()[tier]; ok && old.info == t.info && slices.Equal(old.ranges, t.ranges) {
+	if old, ok := m.tierMap()[tier]; ok && old.same(t) {
 		return m
 	}
 	next := &BucketMap{tiers: make(map[string]*tierBuckets, len(m.tierMap())+1)}
@@ -85,47 +91,50 @@ func (m *BucketMap) tierMap() map[string]*tierBuckets {
 }
 
 func newTierBuckets(tier string, count uint64, ranges []Range) *tierBuckets {
-	sorted := slices.Clone(ranges)
-	slices.SortStableFunc(sorted, func(a, b Range) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))
-	})
 	if count == 0 {
-		for _, r := range sorted {
+		for _, r := range ranges {
 			if r.End <= MaxBuckets {
 				count = max(count, r.End)
 			}
 		}
 	}
-	t := &tierBuckets{ranges: sorted}
-	t.info = TierBuckets{Tier: tier, Count: count, Ranges: len(sorted)}
-
-	// A sweep over the edges of all sensible ranges cuts the buckets into pieces that are
-	// covered by the same ranges throughout.
-	var edges []uint64
-	var sane []Range
-	for _, r := range sorted {
-		if r.Start == 0 || r.End < r.Start || r.End > count {
-			continue
+	sane := make([]Range, 0, len(ranges))
+	for _, r := range ranges {
+		if r.Start > 0 && r.End >= r.Start && r.End <= count && r.End <= MaxBuckets {
+			sane = append(sane, r)
 		}
-		sane = append(sane, r)
-		edges = append(edges, r.Start, r.End+1)
 	}
-	slices.Sort(edges)
-	edges = slices.Compact(edges)
-	var covered uint64
-	var open []Range
-	for i, next := 0, 0; i+1 < len(edges); i++ {
-		from, to := edges[i], edges[i+1]-1
-		open = slices.DeleteFunc(open, func(r Range) bool { return r.End < from })
-		for next < len(sane) && sane[next].Start == from {
+	byStart := func(a, b Range) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) }
+	if !slices.IsSortedFunc(sane, byStart) {
+		slices.SortStableFunc(sane, byStart)
+	}
+	t := &tierBuckets{info: TierBuckets{Tier: tier, Count: count, Ranges: len(ranges)}, ends: make([]uint32, 0, len(sane)), of: make([]uint32, 0, len(sane))}
+	places := map[string]uint32{}
+
+	// A sweep over the edges of the ranges cuts the buckets into pieces that are covered by the same ranges throughout.
+	var open []Range // those that cover the piece at hand
+	at, next, covered := uint64(1), 0, uint64(0)
+	for next < len(sane) || len(open) > 0 {
+		if len(open) == 0 {
+			if sane[next].Start > at {
+				t.own(sane[next].Start-1, nobody)
+			}
+			at = sane[next].Start
+		}
+		for next < len(sane) && sane[next].Start == at {
 			open = append(open, sane[next])
 			next++
 		}
-		if len(open) == 0 {
-			continue
+		to := open[0].End
+		for _, r := range open[1:] {
+			to = min(to, r.End)
 		}
-		size := to - from + 1
+		if next < len(sane) {
+			to = min(to, sane[next].Start-1)
+		}
+		size := to - at + 1
 		covered += size
+		owner := nobody
 		inactive := slices.ContainsFunc(open, func(r Range) bool { return r.State != BucketActive })
 		if len(open) > 1 {
 			t.info.Overlapped += size
@@ -133,22 +142,54 @@ func newTierBuckets(tier string, count uint64, ranges []Range) *tierBuckets {
 		if inactive {
 			t.info.Inactive += size
 		}
-		if len(open) > 1 || inactive || open[0].Replicaset == "" {
-			continue
+		if len(open) == 1 && !inactive && open[0].Replicaset != "" {
+			place, known := places[open[0].Replicaset]
+			if !known {
+				place = uint32(len(t.owners))
+				places[open[0].Replicaset] = place
+				t.owners = append(t.owners, strings.Clone(open[0].Replicaset)) // not a part of the whole answer
+			}
+			owner = place
 		}
-		t.own(from, to, open[0])
+		t.own(to, owner)
+		at = to + 1
+		open = slices.DeleteFunc(open, func(r Range) bool { return r.End < at })
+	}
+	if cap(t.ends) > len(t.ends)+len(t.ends)/4 {
+		t.ends, t.of = slices.Clone(t.ends), slices.Clone(t.of) // many ranges were joined
 	}
 	t.info.Missing = count - covered
 	return t
 }
 
-// own adds a piece, joined to the one before when both belong together.
-func (t *tierBuckets) own(from, to uint64, r Range) {
-	if n := len(t.owned); n > 0 && t.owned[n-1].End+1 == from && t.owned[n-1].Replicaset == r.Replicaset {
-		t.owned[n-1].End = to
+// own adds a run that ends at a bucket, joined to the one before when both have one owner.
+func (t *tierBuckets) own(end uint64, owner uint32) {
+	if n := len(t.of); n > 0 && t.of[n-1] == owner {
+		t.ends[n-1] = uint32(end)
 		return
 	}
-	t.owned = append(t.owned, Range{Start: from, End: to, State: r.State, Replicaset: r.Replicaset, Target: r.Target})
+	t.ends, t.of = append(t.ends, uint32(end)), append(t.of, owner)
+}
+
+// same tells whether both say the same of every bucket.
+func (t *tierBuckets) same(u *tierBuckets) bool {
+	if t.info != u.info || !slices.Equal(t.ends, u.ends) {
+		return false
+	}
+	for i := range t.of {
+		if t.owner(i) != u.owner(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// owner is that of a run, "" for nobody.
+func (t *tierBuckets) owner(run int) string {
+	if of := t.of[run]; of != nobody {
+		return t.owners[of]
+	}
+	return ""
 }
 
 // Lookup returns the uuid of the replicaset that holds the bucket. It is false for a tier
@@ -159,11 +200,15 @@ func (m *BucketMap) Lookup(tier string, bucket uint64) (replicasetUUID string, o
 	if !ok {
 		return "", false
 	}
-	i := sort.Search(len(t.owned), func(i int) bool { return t.owned[i].End >= bucket })
-	if i == len(t.owned) || t.owned[i].Start > bucket {
+	if bucket == 0 || bucket > MaxBuckets {
 		return "", false
 	}
-	return t.owned[i].Replicaset, true
+	run, _ := slices.BinarySearch(t.ends, uint32(bucket))
+	if run == len(t.ends) {
+		return "", false
+	}
+	owner := t.owner(run)
+	return owner, owner != ""
 }
 
 // Count returns the number of buckets of the tier, false if the map doesn't know the tier.

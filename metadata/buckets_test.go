@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 )
 
@@ -139,5 +140,45 @@ func BenchmarkBucketLookup(b *testing.B) {
 	b.ReportAllocs()
 	for i := range b.N {
 		m.Lookup("default", uint64(i)%3000+1)
+	}
+}
+
+// A tier that is being rebalanced: every bucket is a range of its own. Ten such tiers are kept in less than 8 MB.
+func TestFragmentedMapIsSmall(t *testing.T) {
+	const tiers, buckets = 10, 30_000
+	build := func() (m *BucketMap) {
+		for tier := range tiers {
+			ranges := make([]Range, buckets)
+			for i := range ranges {
+				ranges[i] = Range{Start: uint64(i) + 1, End: uint64(i) + 1, State: BucketActive, Replicaset: fmt.Sprintf("%036d", i%333)}
+			}
+			m = m.With(fmt.Sprintf("tier_%d", tier), buckets, ranges)
+		}
+		return m
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	m := build()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if rs, ok := m.Lookup("tier_3", 334); !ok || rs != fmt.Sprintf("%036d", 0) {
+		t.Fatal(rs, ok)
+	}
+	kept := after.HeapAlloc - before.HeapAlloc
+	t.Logf("%d tiers of %d ranges: %.1f MB", tiers, buckets, float64(kept)/(1<<20))
+	if kept > 8<<20 {
+		t.Errorf("%d bytes are kept", kept)
+	}
+}
+
+func BenchmarkFragmentedTier(b *testing.B) {
+	ranges := make([]Range, 30_000)
+	for i := range ranges {
+		ranges[i] = Range{Start: uint64(i) + 1, End: uint64(i) + 1, State: BucketActive, Replicaset: fmt.Sprintf("%036d", i%333)}
+	}
+	b.ReportAllocs()
+	for range b.N {
+		(*BucketMap)(nil).With("t", 30_000, ranges)
 	}
 }

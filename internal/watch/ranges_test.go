@@ -1,6 +1,10 @@
 package watch
 
 import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/picodata/go-picodata/metadata"
@@ -13,6 +17,19 @@ func FuzzParseRanges(f *testing.F) {
 	f.Add(`[{"bucket_id_start":18446744073709551615,"bucket_id_end":18446744073709551615}]`)
 	f.Fuzz(func(t *testing.T, raw string) {
 		ranges, err := parseRanges(raw, "t")
+		if quick, ok, quickErr := plainRanges(raw, "t"); ok { // then it says what encoding/json would
+			var items []rangeItem
+			slow, slowErr := rangeBuilder{tier: "t"}, json.Unmarshal([]byte(raw), &items)
+			for i := 0; slowErr == nil && i < len(items); i++ {
+				slowErr = slow.add(&items[i])
+			}
+			if slowErr == nil {
+				_, slowErr = slow.done()
+			}
+			if (quickErr == nil) != (slowErr == nil) || quickErr == nil && !slices.Equal(quick, slow.ranges) {
+				t.Fatalf("%q: %+v, %v; want %+v, %v", raw, quick, quickErr, slow.ranges, slowErr)
+			}
+		}
 		if err != nil {
 			return
 		}
@@ -26,6 +43,41 @@ func FuzzParseRanges(f *testing.F) {
 				if rs, ok := m.Lookup("t", bucket); ok && rs == "" {
 					t.Fatalf("bucket %d has an owner without a name", bucket)
 				}
+			}
+		}
+	})
+}
+
+// fragmented is the answer about a tier in which every bucket is a range of its own.
+func fragmented(buckets int) string {
+	var b strings.Builder
+	b.WriteByte('[')
+	for i := range buckets {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"bucket_id_start":%d,"target_replicaset_uuid":"%036d","tier_name":"default","state":"active","current_replicaset_uuid":"%036d","bucket_id_end":%d}`, i+1, i%333, i%333, i+1)
+	}
+	b.WriteByte(']')
+	return b.String()
+}
+
+func BenchmarkFragmentedRanges(b *testing.B) {
+	raw := fragmented(30_000)
+	b.Run("plain", func(b *testing.B) {
+		b.ReportAllocs()
+		for range b.N {
+			if r, err := parseRanges(raw, "default"); err != nil || len(r) != 30_000 {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("encoding/json", func(b *testing.B) {
+		odd := strings.Replace(raw, `"state"`, `"new":1,"state"`, 1)
+		b.ReportAllocs()
+		for range b.N {
+			if r, err := parseRanges(odd, "default"); err != nil || len(r) != 30_000 {
+				b.Fatal(err)
 			}
 		}
 	})
