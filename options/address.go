@@ -123,21 +123,34 @@ func isSocketPath(text string) bool {
 
 // SameAddress tells whether two host:port texts name the same place: DNS names in any case, IP
 // addresses in any spelling, a missing port as DefaultPort.
-func SameAddress(a, b string) bool {
-	if a == b {
-		return true
+func SameAddress(a, b string) bool { return a == b || endpointOf(a) == endpointOf(b) }
+
+// endpoint is the same for all texts that name one place; port 0 is a host alone, or a text that can't be read.
+type endpoint struct {
+	ip   netip.Addr
+	name string
+	port uint16
+}
+
+func endpointOf(text string) endpoint {
+	h, err := ParseAddress(text)
+	if err != nil {
+		return endpoint{name: text}
 	}
-	x, errX := ParseAddress(a)
-	y, errY := ParseAddress(b)
-	return errX == nil && errY == nil && x.Port == y.Port && sameHost(x.Name, y.Name)
+	p := hostOf(h.Name)
+	p.port = h.Port
+	return p
+}
+
+// hostOf is the same for all spellings of a host name or IP literal.
+func hostOf(name string) endpoint {
+	if c := name[max(len(name)-1, 0):]; strings.IndexByte(name, ':') >= 0 || c >= "0" && c <= "9" { // what no address ends in is a name
+		if ip, err := netip.ParseAddr(name); err == nil {
+			return endpoint{ip: ip.Unmap()}
+		}
+	}
+	return endpoint{name: strings.ToLower(name)}
 }
 
 // sameHost compares two host names or IP literals.
-func sameHost(a, b string) bool {
-	if strings.EqualFold(a, b) {
-		return true
-	}
-	x, errX := netip.ParseAddr(a)
-	y, errY := netip.ParseAddr(b)
-	return errX == nil && errY == nil && x.Unmap() == y.Unmap()
-}
+func sameHost(a, b string) bool { return hostOf(a) == hostOf(b) }

@@ -234,17 +234,16 @@ func bindRules(field func(*Config) *[]NodeRule, low, high int) binding {
 			return strings.Join(items, ",")
 		},
 		ok: func(c *Config) bool {
-			list := *field(c)
-			for i, r := range list {
-				if r.Value < low || r.Value > high || !goodSelector(r.Selector) {
+			seen := make(map[endpoint]bool, len(*field(c)))
+			for _, r := range *field(c) {
+				key := endpoint{name: r.Selector}
+				if isAddressSelector(r.Selector) {
+					key = endpointOf(r.Selector)
+				}
+				if r.Value < low || r.Value > high || !goodSelector(r.Selector) || seen[key] {
 					return false
 				}
-				for _, other := range list[:i] {
-					if other.Selector == r.Selector ||
-						isAddressSelector(r.Selector) && isAddressSelector(other.Selector) && SameAddress(r.Selector, other.Selector) {
-						return false
-					}
-				}
+				seen[key] = true
 			}
 			return true
 		},
@@ -301,8 +300,8 @@ func bindMap(field func(*Config) *[]Mapping, fromName bool) binding {
 			return strings.Join(items, ",")
 		},
 		ok: func(c *Config) bool {
-			list := *field(c)
-			for i, m := range list {
+			seen := make(map[string]bool, len(*field(c)))
+			for _, m := range *field(c) {
 				if !cleanItem(m.From) || !cleanItem(m.To) || strings.ContainsAny(m.From+m.To, ">") {
 					return false
 				}
@@ -312,9 +311,10 @@ func bindMap(field func(*Config) *[]Mapping, fromName bool) binding {
 				if _, err := ParseAddress(m.From); err != nil && (!fromName || isAddressSelector(m.From)) {
 					return false
 				}
-				if slices.ContainsFunc(list[:i], func(o Mapping) bool { return o.From == m.From }) {
+				if seen[m.From] {
 					return false
 				}
+				seen[m.From] = true
 			}
 			return true
 		},

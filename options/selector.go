@@ -13,29 +13,63 @@ type NodeRule struct {
 
 // Match returns the value of the rule that is for a node: of the rules that select it by instance
 // name, else by one of its addresses (advertised or mapped), else by tier, in this order,
-// whatever the order of the rules is. ok is false if no rule selects the node.
+// whatever the order of the rules is. ok is false if no rule selects the node. For many nodes, IndexRules first.
 func Match(rules []NodeRule, name string, addresses []string, tier string) (value int, ok bool) {
-	for _, r := range rules {
-		if name != "" && r.Selector == name {
-			return r.Value, true
+	return IndexRules(rules).Match(name, addresses, tier)
+}
+
+// RuleIndex is a list of node rules, made for looking up many nodes.
+type RuleIndex struct {
+	rules     []NodeRule
+	selectors map[string]int // whole selectors → the first rule's place
+	addresses map[endpoint]int
+}
+
+// IndexRules makes an index of rules, which it keeps: don't change them.
+func IndexRules(rules []NodeRule) *RuleIndex {
+	x := &RuleIndex{rules: rules}
+	if len(rules) == 0 {
+		return x
+	}
+	x.selectors, x.addresses = make(map[string]int, len(rules)), make(map[endpoint]int, len(rules))
+	for i, r := range rules {
+		putFirst(x.selectors, r.Selector, i)
+		if isAddressSelector(r.Selector) {
+			putFirst(x.addresses, endpointOf(r.Selector), i)
 		}
 	}
-	for _, r := range rules {
-		if !isAddressSelector(r.Selector) {
-			continue
-		}
+	return x
+}
+
+// Match is the function of that name.
+func (x *RuleIndex) Match(name string, addresses []string, tier string) (value int, ok bool) {
+	if len(x.rules) == 0 {
+		return 0, false
+	}
+	if i, found := x.selectors[name]; found && name != "" {
+		return x.rules[i].Value, true
+	}
+	best := len(x.rules)
+	if len(x.addresses) > 0 {
 		for _, a := range addresses {
-			if SameAddress(r.Selector, a) {
-				return r.Value, true
+			if i, found := x.addresses[endpointOf(a)]; found {
+				best = min(best, i)
 			}
 		}
 	}
-	for _, r := range rules {
-		if t, found := strings.CutPrefix(r.Selector, tierPrefix); found && tier != "" && t == tier {
-			return r.Value, true
-		}
+	if best < len(x.rules) {
+		return x.rules[best].Value, true
+	}
+	if i, found := x.selectors[tierPrefix+tier]; found && tier != "" {
+		return x.rules[i].Value, true
 	}
 	return 0, false
+}
+
+func putFirst[K comparable](m map[K]int, key K, at int) {
+	if _, twice := m[key]; !twice {
+		m[key] = at
+	}
 }
 
 // isAddressSelector tells host:port from an instance name and from tier:NAME.
@@ -46,27 +80,69 @@ func isAddressSelector(selector string) bool {
 // MapAddress returns where an advertised address is dialled after address_map: the TO of the first
 // FROM that is the address, or its host alone, which maps every port of that host. A TO without a port
 // keeps the advertised one. ok is false, and the address unchanged, if no item is for it.
+// For many addresses, IndexMappings first.
 func (c *Config) MapAddress(advertised string) (address string, ok bool) {
-	if len(c.AddressMap) == 0 {
+	return IndexMappings(c.AddressMap).Map(advertised)
+}
+
+// MappingIndex is an address map, made for looking up many addresses.
+type MappingIndex struct {
+	list  []Mapping
+	texts map[string]int   // FROM as it stands → the first item's place
+	full  map[endpoint]int // FROM with a port
+	hosts map[endpoint]int // FROM without a port
+}
+
+// IndexMappings makes an index of a list, which it keeps: don't change it.
+func IndexMappings(list []Mapping) *MappingIndex {
+	x := &MappingIndex{list: list}
+	if len(list) == 0 {
+		return x
+	}
+	x.texts, x.full, x.hosts = make(map[string]int, len(list)), map[endpoint]int{}, map[endpoint]int{}
+	for i, m := range list {
+		putFirst(x.texts, m.From, i)
+		if hasPort(m.From) {
+			putFirst(x.full, endpointOf(m.From), i)
+		} else if h, err := ParseAddress(m.From); err == nil {
+			putFirst(x.hosts, hostOf(h.Name), i)
+		}
+	}
+	return x
+}
+
+// Map is Config.MapAddress.
+func (x *MappingIndex) Map(advertised string) (address string, ok bool) {
+	if len(x.list) == 0 {
 		return advertised, false
 	}
-	from, err := ParseAddress(advertised)
-	for _, m := range c.AddressMap {
-		if m.From == advertised {
-			return joinMapped(m.To, from.Port), true
-		}
-		if err != nil {
-			continue
-		}
-		if hasPort(m.From) {
-			if SameAddress(m.From, advertised) {
-				return joinMapped(m.To, from.Port), true
-			}
-		} else if h, errFrom := ParseAddress(m.From); errFrom == nil && sameHost(h.Name, from.Name) {
-			return joinMapped(m.To, from.Port), true
+	best := len(x.list)
+	look := func(m map[endpoint]int, key endpoint) {
+		if i, found := m[key]; found {
+			best = min(best, i)
 		}
 	}
-	return advertised, false
+	if i, found := x.texts[advertised]; found {
+		best = i
+	}
+	from, err := ParseAddress(advertised)
+	if err == nil {
+		look(x.full, endpointOf(advertised))
+		look(x.hosts, hostOf(from.Name))
+	}
+	if best == len(x.list) {
+		return advertised, false
+	}
+	return joinMapped(x.list[best].To, from.Port), true
+}
+
+// Named returns the TO of the first item whose FROM is this text, such as an instance's name.
+func (x *MappingIndex) Named(from string) (to string, ok bool) {
+	i, ok := x.texts[from]
+	if !ok {
+		return "", false
+	}
+	return x.list[i].To, true
 }
 
 // joinMapped is to with port where it names none.

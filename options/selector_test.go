@@ -1,6 +1,12 @@
 package options
 
-import "testing"
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"strings"
+	"testing"
+)
 
 func TestMatchTakesNameBeforeAddressBeforeTier(t *testing.T) {
 	rules := []NodeRule{{"tier:cold", 1}, {"h1:4327", 2}, {"i3", 3}, {"[::1]:4328", 4}, {"tier:hot", 5}, {"cold", 6}, {"", 7}, {"tier:", 8}}
@@ -102,5 +108,85 @@ func TestZones(t *testing.T) {
 	}
 	if ZoneMatches(nil, domain) {
 		t.Error("no zone matches a node")
+	}
+}
+
+// What an index says of a node is what a walk over the rules says.
+func TestRuleIndexAgainstWalk(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 9))
+	pick := func(list ...string) string { return list[rnd.IntN(len(list))] }
+	address := func() string {
+		return pick("10.0.0.1", "[::ffff:10.0.0.1]", "Node.example", "node.EXAMPLE", "[::1]", "bad host", "") + pick("", ":4327", ":5", ":x")
+	}
+	for range 20_000 {
+		var rules []NodeRule
+		var list []Mapping
+		for i := range rnd.IntN(6) {
+			rules = append(rules, NodeRule{Selector: pick("i1", "i2", "tier:a", "tier:b", address(), address()), Value: i})
+			list = append(list, Mapping{From: pick("i1", address(), address()), To: pick("x", "y:1")})
+		}
+		name, tier, addresses := pick("", "i1", "i2"), pick("", "a", "b"), []string{address(), address()}
+		want, ok := walk(rules, name, addresses, tier)
+		if got, found := Match(rules, name, addresses, tier); got != want || found != ok {
+			t.Fatalf("%+v for %q %q %q: %d %v, want %d %v", rules, name, addresses, tier, got, found, want, ok)
+		}
+		at := -1
+		from, err := ParseAddress(addresses[0])
+		for i, m := range list {
+			h, errFrom := ParseAddress(m.From)
+			if m.From == addresses[0] || err == nil && errFrom == nil && sameHost(h.Name, from.Name) && (!hasPort(m.From) || h.Port == from.Port) {
+				at = i
+				break
+			}
+		}
+		got, found := (&Config{AddressMap: list}).MapAddress(addresses[0])
+		if found != (at >= 0) || !found && got != addresses[0] || found && got != joinMapped(list[at].To, from.Port) {
+			t.Fatalf("%+v of %q: %q %v, want item %d", list, addresses[0], got, found, at)
+		}
+	}
+}
+
+func walk(rules []NodeRule, name string, addresses []string, tier string) (int, bool) {
+	for _, r := range rules {
+		if name != "" && r.Selector == name {
+			return r.Value, true
+		}
+	}
+	for _, r := range rules {
+		for _, a := range addresses {
+			if isAddressSelector(r.Selector) && SameAddress(r.Selector, a) {
+				return r.Value, true
+			}
+		}
+	}
+	for _, r := range rules {
+		if tier != "" && r.Selector == tierPrefix+tier {
+			return r.Value, true
+		}
+	}
+	return 0, false
+}
+
+// manyRules is a DSN with a thousand address rules.
+func manyRules(n int) string {
+	var weights, addresses []string
+	for i := range n {
+		weights = append(weights, fmt.Sprintf("10.1.%d.%d:4327=%d", i/250, i%250, i%50))
+		addresses = append(addresses, fmt.Sprintf("10.0.%d.%d:4327>10.1.%d.%d:4327", i/250, i%250, i/250, i%250))
+	}
+	return "picodata://u@h:4327/?node_weights=" + strings.Join(weights, ",") + "&address_map=" + url.QueryEscape(strings.Join(addresses, ","))
+}
+
+// A thousand rules cost what a thousand rules cost, not a million.
+func BenchmarkManyRules(b *testing.B) {
+	for _, n := range []int{100, 1000} {
+		dsn := manyRules(n)
+		b.Run(fmt.Sprint("dsn/", n), func(b *testing.B) {
+			for range b.N {
+				if _, err := ParseDSN(dsn); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -104,6 +104,7 @@ type Executor struct {
 	texts   *textCache
 	routing routing
 	roles   roles
+	rules   *pool.Rules
 	stuck   stuck
 	budget  budget
 	mirror  *mirror.Mirror // nil: none
@@ -127,6 +128,7 @@ func New(parts Parts) *Executor {
 		Parts:     parts,
 		texts:     newTextCache(o.QueryMetadataCacheSize, o.StripComments),
 		checkouts: make(map[*Checkout]struct{}),
+		rules:     pool.NewRules(o),
 	}
 	x.routing.x = x
 	x.done, x.end = context.WithCancel(context.Background())

@@ -189,6 +189,6 @@ func (x *Executor) nodeSpec(v *metadata.NodeView) pool.NodeSpec {
 			n.Eligible = n.Eligible && x.Options.InstanceRole == options.RoleAny
 		}
 	}
-	n.Weight, n.MaxConns, n.Priority = pool.Rules(x.Options, n.Name, addresses, n.Tier)
+	n.Weight, n.MaxConns, n.Priority = x.rules.Of(n.Name, addresses, n.Tier)
 	return n
 }

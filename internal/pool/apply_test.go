@@ -374,7 +374,7 @@ func TestRules(t *testing.T) {
 		{"i3", "h:3", "hot", 3, 9, 0},
 		{"i4", "h:4", "default", options.DefaultWeight, 7, 0},
 	} {
-		w, m, p := Rules(o, c.name, []string{c.address}, c.tier)
+		w, m, p := NewRules(o).Of(c.name, []string{c.address}, c.tier)
 		if w != c.weight || m != c.maxConns || p != c.priorityOf {
 			t.Errorf("%s: weight %d, cap %d, priority %d; want %d, %d, %d", c.name, w, m, p, c.weight, c.maxConns, c.priorityOf)
 		}

@@ -25,43 +25,11 @@ func unspecified(host string) bool {
 	return err == nil && ip.Unmap().IsUnspecified()
 }
 
-// addressMap is address_map for any number of rules: what it has decided it decides once.
-type addressMap struct {
-	config *options.Config
-	names  map[string]string   // FROM is an instance's name, or reads like one → TO; the first rule counts
-	known  map[string]mappedTo // by advertised address
-}
-
-type mappedTo struct {
-	address string
-	ok      bool
-}
+// addressMap says where to dial what instances advertise.
+type addressMap struct{ rules *options.MappingIndex }
 
 func newAddressMap(config *options.Config) *addressMap {
-	m := &addressMap{config: config, names: make(map[string]string, len(config.AddressMap)), known: map[string]mappedTo{}}
-	for _, rule := range config.AddressMap {
-		if _, twice := m.names[rule.From]; !twice {
-			m.names[rule.From] = rule.To
-		}
-	}
-	return m
-}
-
-// of is options.Config.MapAddress, remembered: with a thousand rules it is slow, and addresses seldom change.
-func (m *addressMap) of(advertised string) (string, bool) {
-	if len(m.config.AddressMap) == 0 {
-		return advertised, false
-	}
-	to, known := m.known[advertised]
-	if !known {
-		const most = 1 << 14 // a hostile server invents new addresses for ever
-		if len(m.known) >= most {
-			clear(m.known)
-		}
-		to.address, to.ok = m.config.MapAddress(advertised)
-		m.known[advertised] = to
-	}
-	return to.address, to.ok
+	return &addressMap{options.IndexMappings(config.AddressMap)}
 }
 
 // dial makes of an advertised address the one to dial: address_map first, in which
@@ -73,9 +41,9 @@ func (m *addressMap) dial(name, advertised string, standIn func() string) (strin
 	if err != nil {
 		return "", &addressError{clip(advertised), err.Error()}
 	}
-	mapped, ok := m.of(advertised)
+	mapped, ok := m.rules.Map(advertised)
 	keepPort := false
-	if to, named := m.names[name]; named && name != "" {
+	if to, named := m.rules.Named(name); named && name != "" {
 		mapped, ok = to, true
 		keepPort = !namesPort(mapped)
 	}
