@@ -46,7 +46,7 @@ func TestBubbleFailover(t *testing.T) {
 		c.Node("i3").Kill()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		if err := run(ctx, "insert into t values (1)"); !errors.Is(err, context.DeadlineExceeded) {
+		if err := run(ctx, "insert into t values (2)"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("before the failover: %v", err)
 		}
 		if err := c.WaitLeader(t.Context(), "i4"); err != nil {

@@ -71,11 +71,11 @@ func servedBy(t *testing.T, conn *pgx.Conn, id int) string {
 	return name
 }
 
-// TestKilledLeader is the recorded failover: until the governor's timeout everything sharded hangs, through healthy
+// TestKilledLeader is the recorded failover: until the governor's timeout everything sharded hangs that needs a hop, through healthy
 // instances and for healthy replicasets too; afterwards new statements work and those that hung don't wake.
 func TestKilledLeader(t *testing.T) {
 	c, clock := sharded(t, picotest.Config{})
-	via := session(t, c, "i1", "")
+	via := session(t, c, "i2", "")
 	other := session(t, c, "i1", "")
 	idle := session(t, c, "i3", "")
 	c.Node("i3").Kill()
@@ -118,6 +118,115 @@ func TestKilledLeader(t *testing.T) {
 	var v int
 	if err := replica.QueryRow(t.Context(), "select v from t where id = $1", inSecond).Scan(&v); err != nil || v != 1 {
 		t.Errorf("what was written meanwhile is %d at i3, %v", v, err)
+	}
+}
+
+// TestKilledLeaderLocally: while a leader is dead and nobody knows, an instance goes on answering what it can by itself.
+func TestKilledLeaderLocally(t *testing.T) {
+	c, _ := sharded(t, picotest.Config{})
+	owner, routed := session(t, c, "i1", ""), session(t, c, "i1", "forward=off")
+	replica := session(t, c, "i4", "read_preference=any")
+	healthy := session(t, c, "i2", "read_preference=replica")
+	c.Node("i3").Kill()
+	for _, s := range []struct {
+		conn *pgx.Conn
+		sql  string
+		key  any
+	}{
+		{owner, "select * from t where id = $1", inFirst},
+		{owner, "update t set v = 5 where id = $1", inFirst},
+		{routed, "update t set v = 6 where id = $1", inFirst},
+		{healthy, "select * from t where id = $1", inFirst},
+		{replica, "select * from t where id = $1", inSecond},
+	} {
+		if _, err := s.conn.Exec(t.Context(), s.sql, s.key); err != nil {
+			t.Errorf("%s: %v", s.sql, err)
+		}
+	}
+	if n := c.Hanging(); n != 0 {
+		t.Errorf("%d statements hang", n)
+	}
+	for i, s := range []struct {
+		node, options, sql string
+		key                any
+	}{
+		{"i1", "", "select * from t where id = $1", inSecond},
+		{"i2", "", "select * from t where id = $1", inFirst},
+		{"i1", "", "select count(*) from t where id >= $1", -1},
+		{"i1", "read_preference=any", "select * from t where id = $1", inSecond},
+		{"i4", "", "select * from t where id = $1", inSecond},
+		{"i4", "", "update t set v = 7 where id = $1", inSecond},
+	} {
+		begin(t, session(t, c, s.node, s.options), s.sql, s.key)
+		if err := c.WaitHanging(t.Context(), i+1); err != nil {
+			t.Fatalf("%s at %s: %v", s.sql, s.node, err)
+		}
+	}
+}
+
+// TestStaleThaw: a frozen leader that was replaced takes a write for a moment that nobody gets to see, and what is read there
+// afterwards is stale.
+func TestStaleThaw(t *testing.T) {
+	c, clock := sharded(t, picotest.Config{})
+	old, late := session(t, c, "i1", ""), session(t, c, "i1", "read_preference=any")
+	n := c.Node("i1")
+	n.StaleThaw(true)
+	n.Freeze()
+	clock.Advance(31 * time.Second)
+	if l := c.Leader("default_1").Name(); l != "i2" {
+		t.Fatalf("%s leads", l)
+	}
+	at := func(conn *pgx.Conn) (v int) {
+		if err := conn.QueryRow(t.Context(), "select v from t where id = $1", inFirst).Scan(&v); err != nil {
+			t.Error(err)
+		}
+		return v
+	}
+	set := func(conn *pgx.Conn, v int) error {
+		_, err := conn.Exec(t.Context(), "update t set v = $2 where id = $1", inFirst, v)
+		return err
+	}
+	leader := session(t, c, "i2", "")
+	if err := set(leader, 10); err != nil {
+		t.Fatal(err)
+	}
+	n.Thaw()
+	if err := set(old, 20); err != nil {
+		t.Errorf("a write at the old leader: %v", err)
+	}
+	if v := at(leader); v != 10 {
+		t.Errorf("the new leader has %d", v)
+	}
+	clock.Advance(time.Second)
+	if err := c.WaitState(t.Context(), "i1", "Online"); err != nil {
+		t.Fatal(err)
+	}
+	if err := set(leader, 11); err != nil {
+		t.Fatal(err)
+	}
+	if v := at(late); v != 20 {
+		t.Errorf("the old leader shows %d, want its own 20", v)
+	}
+	n.Lag(false)
+	if v := at(late); v != 11 {
+		t.Errorf("after it followed again it shows %d", v)
+	}
+}
+
+// TestKilledRaftLeader: a write to a global table finds nobody at its address, and nothing ran.
+func TestKilledRaftLeader(t *testing.T) {
+	c, clock := sharded(t, picotest.Config{Tiers: []picotest.Tier{{Name: "default", Replicasets: 2, ReplicationFactor: 2}, {Name: "cold"}}})
+	conn := session(t, c, "i5", "")
+	if _, err := conn.Exec(t.Context(), "create table g (id int primary key) distributed globally"); err != nil {
+		t.Fatal(err)
+	}
+	c.Node("i1").Kill()
+	if _, err := conn.Exec(t.Context(), "insert into g values (1)"); err == nil || !strings.Contains(err.Error(), "Connection refused (os error 111)") {
+		t.Errorf("got %v", err)
+	}
+	clock.Advance(10 * time.Second)
+	if _, err := conn.Exec(t.Context(), "insert into g values (1)"); err != nil {
+		t.Errorf("with a new raft leader: %v", err)
 	}
 }
 

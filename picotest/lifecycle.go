@@ -43,8 +43,9 @@ func (n *Node) StrandReads(on bool) {
 
 // Kill ends the instance's process as SIGKILL does: connections end at once, new ones are refused.
 // The cluster takes it for Online until the governor's timeout (30 s before Config.Scale); until then, if it was a leader,
-// everything sharded of its tier hangs, and what hung doesn't wake when the failover is done. A killed replica
-// makes reads hang that prefer replicas.
+// everything sharded of its tier hangs that needs another instance than the one that was asked, and what hung doesn't wake when the
+// failover is done; what an instance has by itself it answers, reads of the dead leader's replicaset at its living replica too, if
+// they may go there. A killed replica makes reads hang that prefer replicas. A killed raft leader refuses writes to global tables.
 func (n *Node) Kill() {
 	c := n.c
 	c.mu.Lock()
@@ -72,6 +73,8 @@ func (n *Node) exitLocked() {
 		n.up = nil
 	}
 	n.frozen.open()
+	n.deposed = false
+	n.c.eng.SetCut(n.rs.uuid, n.name, false)
 	n.c.eng.SetLag(n.rs.uuid, n.name, true)
 	n.shut(false)
 	close(n.down)
@@ -256,7 +259,19 @@ func (n *Node) Freeze() {
 	if n.process == gone || !n.frozen.shut() {
 		return
 	}
+	if n.staleThaw {
+		n.c.eng.SetCut(n.rs.uuid, n.name, true)
+	}
 	n.missLocked()
+}
+
+// StaleThaw makes what follows a freeze as ugly as it can be on a real cluster. If another instance took the lead meanwhile, the old
+// leader takes writes, which nobody else gets to see, for the second (before Config.Scale) until it is Online again; then its
+// replication stays stopped: what is read at it is stale until Lag(false) or a restart.
+func (n *Node) StaleThaw(on bool) {
+	n.c.mu.Lock()
+	defer n.c.mu.Unlock()
+	n.staleThaw = on
 }
 
 // Thaw ends Freeze: what waited goes on. If the governor gave the instance up meanwhile it is Online again after a second (before
@@ -269,12 +284,22 @@ func (n *Node) Thaw() {
 		return
 	}
 	n.offlineTimer.stopLocked()
+	if n.staleThaw {
+		if n.current == online {
+			c.eng.Resync(n.rs.uuid, n.name, n.rs.master.name)
+			c.eng.SetCut(n.rs.uuid, n.name, false)
+		} else if n.rs.master != n {
+			n.deposed = true
+			n.readOnly.Store(false)
+		}
+	}
 	c.publishLocked() // for those who wait for it to answer
 	if n.current == offline && n.process == running {
 		n.windowTimer = c.afterLocked(c.scaled(thawOnline), func() {
 			if n.current == offline && n.process == running {
 				n.incarnation++
 				n.targetIncarn = n.incarnation
+				n.deposed, n.lagging = false, n.lagging || n.deposed
 				n.backLocked("auto-online")
 			}
 		})

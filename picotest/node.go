@@ -47,6 +47,8 @@ type Node struct {
 	pinnedCatalog bool // its system tables stand still
 	pinnedRouter  map[string][]engine.BucketRange
 	strandReads   bool          // planned stops strand reads
+	staleThaw     bool          // a thaw after another one took the lead goes wrong
+	deposed       bool          // it lost the lead while frozen and doesn't know
 	back          chan struct{} // it left so: closed when it is Online again
 
 	cert   atomic.Pointer[tls.Certificate] // nil: that of all nodes

@@ -143,6 +143,9 @@ func (n *Node) Lag(on bool) {
 	n.c.mu.Lock()
 	defer n.c.mu.Unlock()
 	n.lagging = on
+	if !on {
+		n.c.eng.SetCut(n.rs.uuid, n.name, false)
+	}
 	if !on && n.rs.master != n {
 		// Not what it missed is applied: buckets may have moved meanwhile.
 		n.c.eng.Resync(n.rs.uuid, n.name, n.rs.master.name)

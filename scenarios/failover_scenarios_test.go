@@ -22,9 +22,11 @@ import (
 func TestStatementsCaughtByALeadersDeath(t *testing.T) {
 	for _, limit := range []time.Duration{0, 2 * time.Second} {
 		t.Run(fmt.Sprintf("stuck_statement_timeout=%v", limit), func(t *testing.T) {
-			bubble(t, picotest.Config{}, func(t *testing.T, w *world) {
+			// Through an instance of another tier everything needs a hop, and what needs one hangs.
+			tiers := []picotest.Tier{{Name: "default", Replicasets: 2, ReplicationFactor: 2}, {Name: "cold"}}
+			bubble(t, picotest.Config{Tiers: tiers}, func(t *testing.T, w *world) {
 				const rows = 40
-				w.filled(rows, options.WithStuckStatementTimeout(limit))
+				w.filled(rows, options.WithStuckStatementTimeout(limit), options.WithAllowedTiers("cold"))
 				pinned, err := w.Conn(t.Context())
 				if err != nil {
 					t.Fatal(err)
@@ -86,7 +88,7 @@ func TestStatementsCaughtByALeadersDeath(t *testing.T) {
 					})
 				}
 				patient.begin(func() error {
-					ctx, cancel := context.WithTimeout(picodata.ToInstance(picodata.NoRetry(ctx), "i1"), 5*time.Minute)
+					ctx, cancel := context.WithTimeout(picodata.ToInstance(picodata.NoRetry(ctx), "i5"), 5*time.Minute)
 					defer cancel()
 					var v int
 					return w.QueryRowContext(ctx, "select v from t where id = $1", 2).Scan(&v)

@@ -239,6 +239,8 @@ type API interface {
 	RemoveInstance(replicaset, instance string)
 	// SetLag makes an instance's copy stop (true) or resume (false) following; what was written meanwhile is applied on resume.
 	SetLag(replicaset, instance string, lag bool)
+	// SetCut takes an instance's copy out of replication altogether (true) or puts it back (false).
+	SetCut(replicaset, instance string, cut bool)
 	// Resync makes the copy equal to another instance's: a planned switchover before it, a rejoined old leader after it.
 	Resync(replicaset, instance, from string)
 	// ForgetUnlogged empties the unlogged tables of an instance, as a restart or a change of leader does.

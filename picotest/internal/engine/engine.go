@@ -106,6 +106,14 @@ func (e *Engine) SetLag(replicaset, instance string, lag bool) {
 	}
 }
 
+// SetCut takes an instance's copy out of replication: neither does it get what others write, nor do they get what is written to it.
+// What it missed it gets by Resync alone.
+func (e *Engine) SetCut(replicaset, instance string, cut bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.store.at(Copy{replicaset, instance}).cut = cut
+}
+
 // Resync makes the copy equal to another instance's: before a planned switchover, or when an old leader comes back.
 func (e *Engine) Resync(replicaset, instance, from string) {
 	e.mu.Lock()

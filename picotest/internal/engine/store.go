@@ -10,7 +10,7 @@ import (
 type dataCopy struct {
 	n                    int
 	replicaset, instance string
-	lag                  bool
+	lag, cut             bool
 	queue                []rowOp
 }
 
@@ -226,11 +226,11 @@ func (s *store) drop(t *table) error {
 
 // replicate hands a change of a leader's copy to the copies that follow it; a lagging one keeps it for later.
 func (s *store) replicate(c *dataCopy, op rowOp) error {
-	if c == s.global || op.table.unlogged {
+	if c == s.global || op.table.unlogged || c.cut {
 		return nil
 	}
 	for _, f := range s.copies[c.replicaset] {
-		if f == c {
+		if f == c || f.cut {
 			continue
 		}
 		if f.lag {
