@@ -42,8 +42,7 @@ type Conn struct {
 	active        atomic.Bool // an operation is under way, rows included
 	closed        atomic.Bool
 	serverVersion string
-	kinds         []kind   // of the result under way, reused
-	rowTypes      []uint32 // its columns' OIDs
+	rowTypes      []uint32 // of the result under way, reused
 	reads         []decoder
 }
 
@@ -197,6 +196,14 @@ func (c *Conn) failed(ctx context.Context, err error, fired bool) error {
 	e := c.error(err)
 	e.Local = local
 	return e
+}
+
+// undecodable is the error of an operation whose answer came to its end but for what can't be decoded.
+func (c *Conn) undecodable() error {
+	if c.g.spoilt == nil {
+		return nil
+	}
+	return c.error(c.g.spoilt)
 }
 
 // errGivenUp stands for lib/pq's driver.ErrBadConn where nothing tells more.

@@ -3,7 +3,10 @@ package wire
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 )
 
 // Limits of what a server may send, beyond the five bytes of a frame's header. They keep a
@@ -25,6 +28,7 @@ type FrameError struct {
 	Type   byte   // the message's type, a letter or digit
 	Length uint32 // as the header says, including itself
 	Reason string // what is wrong with it
+	Framed bool   // its type and length are right: what comes after it could be read
 }
 
 // Error names the message and what is wrong with it.
@@ -56,30 +60,39 @@ func bodyLimit(typ byte, login bool) (limit int, known bool) {
 func be16(b []byte) int    { return int(binary.BigEndian.Uint16(b)) }
 func be32(b []byte) uint32 { return binary.BigEndian.Uint32(b) }
 
-// validRow says whether a DataRow's body holds exactly columns values.
-func validRow(b []byte, columns int) bool {
-	if len(b) < 2 || be16(b) != columns {
-		return false
-	}
-	b = b[2:]
+// appendNulls appends a DataRow of so many NULLs.
+func appendNulls(dst []byte, columns int) []byte {
+	dst = append(dst, 'D')
+	dst = binary.BigEndian.AppendUint32(dst, uint32(4+2+4*columns))
+	dst = binary.BigEndian.AppendUint16(dst, uint16(columns))
 	for range columns {
-		if len(b) < 4 {
-			return false
-		}
-		n := int32(be32(b))
-		b = b[4:]
-		if n < 0 {
-			if n != -1 {
-				return false
-			}
-			continue
-		}
-		if int(n) > len(b) {
-			return false
-		}
-		b = b[n:]
+		dst = append(dst, 0xff, 0xff, 0xff, 0xff)
 	}
-	return len(b) == 0
+	return dst
+}
+
+// checkTag says what is wrong with a command tag: some end in the number of rows.
+func checkTag(body []byte) error {
+	if !validStrings(body, 1) {
+		return errors.New("it isn't one string")
+	}
+	word, rest, counted := strings.Cut(string(body[:len(body)-1]), " ")
+	switch word {
+	case "SELECT", "UPDATE", "DELETE", "FETCH", "MOVE", "COPY":
+	case "INSERT":
+		_, rest, counted = strings.Cut(rest, " ")
+		counted = counted && !strings.Contains(rest, " ")
+		if !counted {
+			return errors.New("INSERT comes with an OID and a number of rows")
+		}
+	default:
+		return nil
+	}
+	if !counted {
+		return nil
+	}
+	_, err := strconv.ParseInt(rest, 10, 64)
+	return reason(err)
 }
 
 // rowDescription appends the types of a RowDescription's columns to oids, and whether they

@@ -52,9 +52,11 @@ type guard struct {
 	left     bool      // a row was passed over while draining
 	columns  int       // of the DataRows to come; -1 = no rows are allowed
 	oids     []uint32
-	formats  []bool // of the last RowDescription: binary?
-	hold     bool   // lib/pq gets one row at a time, so that the next ones can be read past it
-	bind     []byte // the next Bind's body is kept here if it isn't nil
+	formats  []bool       // of the last RowDescription: binary?
+	hold     bool         // lib/pq gets rows of NULLs, one at a time: their values are decoded past it
+	held     []byte       // the body of the row that lib/pq got last so
+	spoilt   *DecodeError // of what isn't a row
+	bind     []byte       // the next Bind's body is kept here if it isn't nil
 
 	// Statements.
 	closes   []byte             // Close messages that wait for the next extended statement
@@ -65,6 +67,7 @@ type guard struct {
 	desc     []byte             // that frame
 	parsed   bool               // ParseComplete came since the last write
 	saw      servererr.Evidence // of the flight since the last write
+	nulls    []byte             // a row of NULLs, reused
 	prepared *synthetic
 	wbuf     []byte
 }
@@ -88,7 +91,7 @@ func newGuard(nc net.Conn, sock *socket, encrypted, cleartext bool) *guard {
 func (g *guard) startOp() {
 	g.written, g.answered, g.draining, g.left, g.columns = 0, false, false, false, -1
 	g.rename, g.capture, g.hold, g.bind = "", false, false, nil
-	g.fatal, g.saw = nil, servererr.Evidence{}
+	g.fatal, g.saw, g.held, g.spoilt = nil, servererr.Evidence{}, nil, nil
 }
 
 // ready says that nothing is under way and the next statement may be written.
@@ -150,10 +153,10 @@ func (g *guard) scan() (need int, err error) {
 		typ, length := b[0], be32(b[1:])
 		limit, known := bodyLimit(typ, g.login)
 		if !known {
-			return 0, &FrameError{typ, length, "unknown or unexpected message"}
+			return 0, &FrameError{Type: typ, Length: length, Reason: "unknown or unexpected message"}
 		}
 		if length < 4 || length-4 > uint32(limit) {
-			return 0, &FrameError{typ, length, fmt.Sprintf("the length must be 4 to %d", limit+4)}
+			return 0, &FrameError{Type: typ, Length: length, Reason: fmt.Sprintf("the length must be 4 to %d", limit+4)}
 		}
 		size := int(length) + 1
 		if len(b) < size {
@@ -166,9 +169,6 @@ func (g *guard) scan() (need int, err error) {
 		switch pass {
 		case deliver:
 			g.v += size
-			if typ == 'D' && g.hold {
-				return 0, nil
-			}
 		case after: // not before what waits has been delivered
 			return 0, nil
 		case remove, replace:
@@ -202,23 +202,27 @@ const (
 // frame checks one frame and acts on it.
 func (g *guard) frame(typ byte, length uint32, body []byte) (passage, error) {
 	malformed := func(reason string) (passage, error) {
-		return 0, &FrameError{typ, length, reason}
+		return 0, &FrameError{Type: typ, Length: length, Reason: reason, Framed: true}
 	}
 	switch typ {
 	case 'D':
-		if !validRow(body, g.columns) {
-			return malformed("not a row of the announced columns")
+		if g.columns < 0 || g.outstanding == 0 {
+			return malformed("a row where none was announced")
 		}
-		if g.draining {
-			g.saw.Row = true
-			if g.r < g.v {
-				return after, nil
-			}
-			g.left = true
-			return remove, nil
+		if g.r < g.v {
+			return after, nil
 		}
 		g.answered, g.saw.Row = true, true
-		return deliver, nil
+		if g.draining {
+			g.left = true
+		}
+		if g.draining || !g.hold { // lib/pq would pass over it
+			return remove, nil
+		}
+		g.held = body
+		g.nulls = appendNulls(g.nulls[:0], g.columns)
+		g.inject = g.nulls
+		return replace, nil
 	case 'N', 'S', 'A', '3':
 		if g.r < g.v {
 			return after, nil
@@ -299,8 +303,13 @@ func (g *guard) frame(typ byte, length uint32, body []byte) (passage, error) {
 		g.swallow--
 		return remove, nil
 	case 'C':
-		if !validStrings(body, 1) {
-			return malformed("not a command tag")
+		if err := checkTag(body); err != nil {
+			if g.r < g.v {
+				return after, nil
+			}
+			g.spoilt = &DecodeError{Type: "command tag", Length: len(body), Cause: err}
+			g.inject = appendFrame(g.inject[:0], 'C', []byte("?\x00"))
+			return replace, nil
 		}
 	case 's':
 		return malformed("the driver never limits the rows of an execution")
@@ -324,13 +333,13 @@ func (g *guard) keepDesc(typ byte, body []byte) {
 // authentication looks at a request of the login.
 func (g *guard) authentication(body []byte) (passage, error) {
 	if len(body) < 4 {
-		return 0, &FrameError{'R', uint32(len(body) + 4), "too short"}
+		return 0, &FrameError{Type: 'R', Length: uint32(len(body) + 4), Reason: "too short"}
 	}
 	switch code := be32(body); {
 	case code == 3 && !g.encrypted && !g.cleartext:
 		return 0, ErrCleartext
 	case code == 5 && len(body) != 8:
-		return 0, &FrameError{'R', uint32(len(body) + 4), "no salt"}
+		return 0, &FrameError{Type: 'R', Length: uint32(len(body) + 4), Reason: "no salt"}
 	}
 	return deliver, nil
 }

@@ -51,12 +51,6 @@ func TestMalformedAnswers(t *testing.T) {
 		"length below four":          "1\x00\x00\x00\x03",
 		"length beyond all":          begin + "D\xff\xff\xff\xff",
 		"long small message":         "1\x00\x10\x00\x00",
-		"row too short":              begin + frame('D', "\x00"),
-		"row with fewer columns":     begin + frame('D', "\x00\x00"),
-		"row with more columns":      begin + frame('D', "\x00\x02\x00\x00\x00\x011\x00\x00\x00\x011"),
-		"value beyond the row":       begin + frame('D', "\x00\x01\x00\x00\x00\x091"),
-		"value of length -2":         begin + frame('D', "\x00\x01\xff\xff\xff\xfe"),
-		"bytes after the row":        begin + frame('D', "\x00\x01\x00\x00\x00\x0111"),
 		"row without columns":        frame('1', "") + frame('2', "") + frame('n', "") + frame('D', "\x00\x00"),
 		"row before columns":         frame('D', "\x00\x01\x00\x00\x00\x011"),
 		"columns cut short":          frame('1', "") + frame('2', "") + frame('T', oneColumn[:12]),
@@ -66,7 +60,6 @@ func TestMalformedAnswers(t *testing.T) {
 		"error with an open field":   frame('E', "SERROR"),
 		"notice without end":         frame('N', "SNOTICE\x00"),
 		"parameter without value":    frame('S', "name\x00"),
-		"tag without end":            begin + frame('C', "SELECT 1"),
 		"ready without status":       frame('Z', ""),
 		"ready with status X":        frame('Z', "X"),
 		"suspended":                  begin + frame('s', ""),
@@ -166,29 +159,20 @@ func TestLyingLengthAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A value that lib/pq chokes on is an error, not the program's end.
+// panicking is a result of lib/pq that it chokes on.
+type panicking struct{ driver.Rows }
+
+func (panicking) Next([]driver.Value) error { panic(errors.New("index out of range")) }
+
+// A panic of lib/pq is an error, not the program's end.
 func TestPanicOfLibPQ(t *testing.T) {
 	s := newServer(t)
-	s.handle = func(p *peer) {
-		for range 3 { // P D S
-			p.receive()
-		}
-		io.WriteString(p.conn, frame('1', "")+frame('t', "\x00\x01\x00\x00\x00\x14")+frame('T', oneColumn)+idle)
-		for range 3 { // B E S
-			p.receive()
-		}
-		// An INT8 in binary has eight bytes.
-		io.WriteString(p.conn, frame('2', "")+frame('D', "\x00\x01\x00\x00\x00\x01x")+frame('C', "SELECT 1\x00")+idle)
-		p.receive()
-	}
 	c, _ := s.dial(newConfig())
-	if err := c.Prepare(bg, "select $1"); err != nil {
-		t.Fatal(err)
-	}
 	rows, err := c.Query(bg, "select $1", named(int64(1)))
 	if err != nil {
 		t.Fatal(err)
 	}
+	rows.rows = panicking{rows.rows}
 	err = rows.Next(make([]driver.Value, 1))
 	if err == nil || !strings.Contains(err.Error(), "panicked") {
 		t.Fatalf("got %v", err)

@@ -34,6 +34,9 @@ func (c *Conn) Exec(ctx context.Context, sql string, args []driver.NamedValue) (
 	if err := c.end(ctx, err); err != nil {
 		return nil, err
 	}
+	if err := c.undecodable(); err != nil {
+		return nil, err
+	}
 	if n, ok := a.res.(driver.RowsAffected); ok {
 		return n, nil
 	}
@@ -125,11 +128,7 @@ func (c *Conn) named(query bool, s *stmt, args []driver.NamedValue) (a answer, e
 
 // learnFormats notes which formats lib/pq asks for when it runs the statement by name.
 func (s *stmt) learnFormats(bind []byte) {
-	formats := resultFormats(bind, len(s.oids))
-	s.reads = make([]decoder, len(s.oids))
-	for i := range formats {
-		s.reads[i] = decoderOf(s.oids[i], formats[i])
-	}
+	s.reads = decodersOf(make([]decoder, 0, len(s.oids)), s.oids, resultFormats(bind, len(s.oids)))
 }
 
 // columnCount is the number of columns of a statement's rows; -1 = it has none.

@@ -21,9 +21,7 @@ type Rows struct {
 	c      *Conn
 	ctx    context.Context
 	rows   driver.Rows
-	kinds  []kind
-	reads  []decoder // how rows after the first are read
-	fix    bool      // some column needs a change by its kind
+	reads  []decoder
 	texts  arena
 	adopt  *stmt // to be named once the rows are closed
 	begun  bool
@@ -36,31 +34,21 @@ func (c *Conn) newRows(ctx context.Context, rows driver.Rows, s *stmt) *Rows {
 	r := &Rows{c: c, ctx: ctx, rows: rows}
 	c.busy = true
 	if s != nil && s.st != nil {
-		r.describe(s.oids)
+		c.rowTypes = append(c.rowTypes[:0], s.oids...)
 		r.reads = s.reads
 		return r
 	}
 	r.adopt = s
-	r.describe(c.g.oids)
-	c.reads = c.reads[:0]
-	for i, oid := range c.g.oids {
-		c.reads = append(c.reads, decoderOf(oid, c.g.formats[i]))
-	}
-	r.reads = c.reads
+	r.described()
 	return r
 }
 
-// describe notes the types of the columns in buffers that the connection keeps.
-func (r *Rows) describe(oids []uint32) {
-	r.c.kinds = r.c.kinds[:0]
-	r.c.rowTypes = append(r.c.rowTypes[:0], oids...)
-	r.fix = false
-	for _, oid := range oids {
-		k := kindOf(oid)
-		r.fix = r.fix || k != asIs
-		r.c.kinds = append(r.c.kinds, k)
-	}
-	r.kinds = r.c.kinds
+// described takes the columns from the RowDescription that came last.
+func (r *Rows) described() {
+	g := r.c.g
+	r.c.rowTypes = append(r.c.rowTypes[:0], g.oids...)
+	r.c.reads = decodersOf(r.c.reads[:0], g.oids, g.formats)
+	r.reads = r.c.reads
 }
 
 // Columns gives the names of the columns.
@@ -79,17 +67,31 @@ func (r *Rows) Next(dest []driver.Value) error {
 		return r.fail(r.ctx.Err())
 	}
 	err := r.next(dest)
-	if err == nil || err == io.EOF && r.c.g.err == nil {
+	if err == nil {
+		return nil
+	}
+	if err == io.EOF && r.c.g.err == nil {
+		if r.err = r.c.undecodable(); r.err != nil {
+			return r.err
+		}
 		return err
+	}
+	if d, ok := err.(*DecodeError); ok {
+		r.err = r.c.error(d) // the rest of the answer is read in Close
+		return r.err
 	}
 	return r.fail(err)
 }
 
+// next reads a row. lib/pq, which has the say over the protocol, gets a row of NULLs in place of the first one, and
+// of each that doesn't follow another row at once; these are decoded from where they lie.
 func (r *Rows) next(dest []driver.Value) (err error) {
-	if r.begun { // the first row is in lib/pq's hands
-		if body := r.c.g.row(); body != nil && decodeRow(body, r.reads, dest, &r.texts) {
-			r.c.g.skipRow(body)
-			return nil
+	g := r.c.g
+	if r.begun {
+		if body := g.row(); body != nil {
+			err := r.decode(body, dest)
+			g.skipRow(body)
+			return err
 		}
 	}
 	r.begun = true
@@ -97,14 +99,52 @@ func (r *Rows) next(dest []driver.Value) (err error) {
 	if err := r.rows.Next(dest); err != nil {
 		return err
 	}
-	if r.fix {
-		for i, k := range r.kinds[:min(len(r.kinds), len(dest))] {
-			if k != asIs {
-				dest[i] = k.fix(dest[i])
+	body := g.held
+	g.held = nil
+	return r.decode(body, dest)
+}
+
+func (r *Rows) decode(body []byte, dest []driver.Value) error {
+	column, length, err := decodeRow(body, r.reads, dest, &r.texts)
+	if err == nil {
+		return nil
+	}
+	if column < 0 {
+		return &DecodeError{Type: "row", Length: length, Cause: err}
+	}
+	return &DecodeError{
+		Column: column + 1, Name: r.Columns()[column], Type: r.ColumnTypeDatabaseTypeName(column), Length: length, Cause: err,
+	}
+}
+
+// row gives the body of the next message if that is a row; nil if it isn't.
+func (g *guard) row() []byte {
+	for {
+		if !g.hold || g.err != nil || g.outstanding == 0 || len(g.inject) > 0 || g.r < g.v {
+			return nil
+		}
+		b := g.buf[g.v:g.w]
+		need := frameHeader
+		if len(b) >= frameHeader {
+			length := be32(b[1:])
+			if b[0] != 'D' || length < 4 || length-4 > maxRow {
+				return nil
+			}
+			if need = int(length) + 1; len(b) >= need {
+				return b[frameHeader:need]
 			}
 		}
+		if g.fill(need) != nil {
+			return nil
+		}
 	}
-	return nil
+}
+
+// skipRow passes over the row that row gave.
+func (g *guard) skipRow(body []byte) {
+	g.v += frameHeader + len(body)
+	g.r = g.v
+	g.saw.Row = true
 }
 
 // fail ends the rows with an error.
@@ -123,7 +163,8 @@ func (r *Rows) Close() error {
 	r.closed = true
 	c := r.c
 	c.g.hold = false
-	if r.err == nil {
+	var undecodable *DecodeError
+	if r.err == nil || errors.As(r.err, &undecodable) {
 		c.g.draining, c.g.drain = true, drainLimit
 		err := r.drain()
 		fired := c.watch.disarm()
@@ -173,12 +214,8 @@ func (r *Rows) NextResultSet() error {
 	if err := next.NextResultSet(); err != nil {
 		return err
 	}
-	oids := make([]uint32, len(r.rows.Columns()))
-	for i := range oids {
-		oids[i] = oidOf(r.databaseTypeName(i))
-	}
-	r.describe(oids)
-	r.c.g.hold = false // not worth the trouble
+	r.begun = false
+	r.described()
 	return nil
 }
 

@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"bytes"
 	"container/list"
 	"hash/maphash"
+	"math"
 	"strings"
 
 	"github.com/picodata/go-picodata/internal/servererr"
@@ -191,4 +193,57 @@ func outdated(err error) bool {
 		return true
 	}
 	return false
+}
+
+// resultFormats gives the result formats that a Bind asks for, one per column; nil if the
+// message is malformed. A statement without columns has none.
+func resultFormats(body []byte, columns int) []bool {
+	for range 2 { // portal and statement
+		i := bytes.IndexByte(body, 0)
+		if i < 0 {
+			return nil
+		}
+		body = body[i+1:]
+	}
+	u16 := func() int {
+		if len(body) < 2 {
+			body = nil
+			return math.MaxUint16
+		}
+		n := be16(body)
+		body = body[2:]
+		return n
+	}
+	n := u16()
+	if len(body) < 2*n {
+		return nil
+	}
+	body = body[2*n:]
+	for range u16() {
+		if len(body) < 4 {
+			return nil
+		}
+		size := int(int32(be32(body)))
+		body = body[4:]
+		if size > len(body) {
+			return nil
+		}
+		body = body[max(size, 0):]
+	}
+	formats := make([]bool, columns)
+	switch n := u16(); {
+	case len(body) != 2*n:
+		return nil
+	case n == 1:
+		for i := range formats {
+			formats[i] = be16(body) == 1
+		}
+	case n == columns:
+		for i := range formats {
+			formats[i] = be16(body[2*i:]) == 1
+		}
+	case n != 0:
+		return nil
+	}
+	return formats
 }
