@@ -125,6 +125,25 @@ func newError(err error, node Node) *Error {
 	}
 }
 
+// DecodeError says that a statement ran and that the client can't decode its answer: an integer beyond int64, say.
+// It is never run again, and nothing is held against the node. The rows before were good.
+type DecodeError struct {
+	Node   Node   // the instance that answered
+	Column int    // counted from 1; 0: the row as a whole, or the command tag
+	Name   string // of the column
+	Type   string // of the column, as ColumnTypeDatabaseTypeName names it; else "row" or "command tag"
+	Length int    // of the value in bytes; the value itself doesn't show
+	cause  error
+}
+
+// Error names the column, its type and the value's length.
+func (e *DecodeError) Error() string {
+	return fmt.Sprintf("picodata: answer of %s: %v", e.Node, e.cause)
+}
+
+// Unwrap gives what is wrong with the value.
+func (e *DecodeError) Unwrap() error { return e.cause }
+
 // OutcomeUnknownError says that a statement was sent and that nobody can tell whether, or in
 // part, it took effect. The driver never runs such a statement again. It unwraps to the cause:
 // the context's error, a lost connection, or the server's error.

@@ -1,6 +1,7 @@
 package picodata
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/picodata/go-picodata/internal/exec"
 	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/internal/route"
+	"github.com/picodata/go-picodata/internal/wire"
 	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
 )
@@ -190,6 +192,15 @@ func (faults) Server(err error, n *pool.NodeInfo, partly bool) error {
 	e := newError(err, nodeOf(n))
 	e.Partly = partly
 	return e
+}
+
+// Undecodable is an answer that the client can't decode.
+func (faults) Undecodable(err error, n *pool.NodeInfo) error {
+	var d *wire.DecodeError
+	if !errors.As(err, &d) {
+		return err
+	}
+	return &DecodeError{Node: nodeOf(n), Column: d.Column, Name: d.Name, Type: d.Type, Length: d.Length, cause: d}
 }
 
 // Unknown says that nobody can tell whether a statement took effect.

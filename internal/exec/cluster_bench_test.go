@@ -42,6 +42,7 @@ func (fixture) Topology() *metadata.Topology                     { return nil }
 func (fixture) Buckets() *metadata.BucketMap                     { return nil }
 func (fixture) Hint(schema.Reason)                               {}
 func (fixture) Server(err error, _ *pool.NodeInfo, _ bool) error { return err }
+func (fixture) Undecodable(err error, _ *pool.NodeInfo) error    { return err }
 func (fixture) Unknown(u *Unknown) error                         { return u.Cause }
 func (fixture) Pool(err error) error                             { return err }
 func (fixture) Plan(err error) error                             { return err }

@@ -54,6 +54,8 @@ type Cluster interface {
 type Faults interface {
 	// Server is what a server answered with. partly: others may have applied their part of the statement.
 	Server(err error, n *pool.NodeInfo, partly bool) error
+	// Undecodable is an answer that the client can't decode; err wraps a *wire.DecodeError.
+	Undecodable(err error, n *pool.NodeInfo) error
 	// Unknown says that nobody can tell whether the statement took effect.
 	Unknown(u *Unknown) error
 	// Pool is the public form of an error of Pool.Lease.

@@ -31,12 +31,13 @@ var actionNames = [actions]string{giveUp: "give up", retry: "retry", reroute: "r
 type ending uint8
 
 const (
-	asItIs   ending = iota // the error of the wire, or of the arguments
-	byServer               // the server's error
-	byCtx                  // the context's own error
-	notSent                // lost before a byte of it was sent
-	lost                   // the answer is lost; nothing was written
-	unknown                // nobody can tell whether it took effect
+	asItIs      ending = iota // the error of the wire, or of the arguments
+	byServer                  // the server's error
+	byCtx                     // the context's own error
+	notSent                   // lost before a byte of it was sent
+	lost                      // the answer is lost; nothing was written
+	unknown                   // nobody can tell whether it took effect
+	undecodable               // it ran, and the client can't decode the answer
 )
 
 // attempt is what is known of one run of a statement that failed.
@@ -95,12 +96,25 @@ func judgeFreely(err error, a *attempt) verdict {
 		return v
 	case w.Config, w.Local:
 		return verdict{cause: err}
+	case errors.As(w.Cause, new(*wire.DecodeError)):
+		// No other node would answer otherwise, and this one did nothing wrong.
+		return verdict{ending: undecodable, cause: w}
+	case malformed(w.Cause):
+		v := a.judgeLost(verdict{cause: w.Cause})
+		v.action = giveUp
+		return v
 	case errors.Is(w.Cause, wire.ErrInterrupted):
 		return a.judgeLost(verdict{action: revive, cause: errLeaderChanged})
 	case !w.Sent:
 		return verdict{action: retry, ending: notSent, cause: w, refresh: true, connErr: true}
 	}
 	return a.judgeLost(verdict{action: retry, cause: w.Cause, refresh: true, connErr: true})
+}
+
+// malformed reports whether a message within a good stream made no sense: another node would say the same.
+func malformed(err error) bool {
+	var f *wire.FrameError
+	return errors.As(err, &f) && f.Framed
 }
 
 // errLeaderChanged is the cause when a statement was ended because it had waited since before a leader
@@ -201,6 +215,8 @@ func (x *Executor) callersError(v *verdict, t *Text, n *pool.NodeInfo) error {
 	switch v.ending {
 	case byServer:
 		return x.Faults.Server(v.cause, n, v.partly)
+	case undecodable:
+		return x.Faults.Undecodable(v.cause, n)
 	case notSent:
 		return &NotSentError{node: n, cause: v.cause}
 	case lost:
