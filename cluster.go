@@ -150,6 +150,7 @@ func (k *cluster) apply(old, topo *metadata.Topology) {
 func controlOptions(cfg *options.Config) *options.Config {
 	o := cfg.Clone()
 	o.ServerOptions, o.ReadPreference, o.Forward = nil, options.ReadPreferenceUnset, options.ForwardUnset
+	o.VdbeOpcodeMax, o.MotionRowMax = options.LimitUnset, options.LimitUnset
 	o.StatementCacheSize = 0
 	return o
 }

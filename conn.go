@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/picodata/go-picodata/internal/exec"
+	"github.com/picodata/go-picodata/internal/hazard"
 	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/internal/wire"
 	"github.com/picodata/go-picodata/options"
@@ -134,7 +135,19 @@ func (s *session) CheckNamedValue(nv *driver.NamedValue) error {
 	if nv.Name != "" {
 		return errNamed
 	}
-	return wire.CheckNamedValue(nv)
+	return s.c.checkArgument(nv)
+}
+
+// checkArgument makes an argument fit to be sent, or refuses it.
+func (c *Connector) checkArgument(nv *driver.NamedValue) error {
+	if err := wire.CheckNamedValue(nv); err != nil {
+		return err
+	}
+	guards := hazard.Guards{Floats: c.cfg.FloatGuard, UUIDs: c.cfg.UUIDGuard}
+	if err := guards.Value(nv.Ordinal, nv.Value); err != nil {
+		return faults{}.Hazard(err)
+	}
+	return nil
 }
 
 var errNamed = errors.New("picodata: named arguments (sql.Named) aren't supported: Picodata knows $1, $2… and ? only")

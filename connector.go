@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"sync/atomic"
 
 	"github.com/picodata/go-picodata/internal/exec"
@@ -54,6 +55,9 @@ func NewConnector(cfg *Config, opts ...Option) (*Connector, error) {
 	}
 	if err := own.Validate(); err != nil {
 		return nil, err
+	}
+	if own.Logger == nil && own.Log == options.LogStderr {
+		own.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
 	c := &Connector{cfg: own, log: own.Logger}
 	if c.log == nil {

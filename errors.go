@@ -97,8 +97,17 @@ func (e *Error) Error() string {
 		b.WriteString(", possibly partly applied")
 	}
 	b.WriteByte(')')
+	switch e.report.Cause {
+	case servererr.Opcodes:
+		b.WriteString("; the limit is sql_vdbe_opcode_max" + raiseLimit)
+	case servererr.MotionRows:
+		b.WriteString("; the limit is sql_motion_row_max" + raiseLimit)
+	}
 	return b.String()
 }
+
+// raiseLimit says how to raise a limit of the server.
+const raiseLimit = ": set it in the DSN, or for one statement by picodata.WithLimits; 0 lifts it. An index or a condition on the sharding key may make it needless"
 
 // Unwrap gives the *pq.Error.
 func (e *Error) Unwrap() error { return e.cause }
@@ -217,7 +226,7 @@ func MayBePartial(err error) bool {
 func IsPermission(err error) bool { return kindOf(err) == KindPermission }
 
 // IsLimit reports whether the server refused because a limit was reached: rows of a motion, executed
-// opcodes, stored statements or portals, connections.
+// opcodes, stored statements or portals, connections. The error of the first two names the setting and how to raise it.
 func IsLimit(err error) bool {
 	k := kindOf(err)
 	return k == KindLimit || k == KindCapacity

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/picodata/go-picodata/internal/route"
-	"github.com/picodata/go-picodata/internal/wire"
 )
 
 // Plan says where a statement would go and why.
@@ -34,7 +33,7 @@ func (c *Connector) Explain(ctx context.Context, query string, args ...any) (Pla
 	values := make([]driver.NamedValue, len(args))
 	for i, a := range args {
 		values[i] = driver.NamedValue{Ordinal: i + 1, Value: a}
-		if err := wire.CheckNamedValue(&values[i]); err != nil {
+		if err := c.checkArgument(&values[i]); err != nil {
 			return Plan{}, fmt.Errorf("picodata: argument %d: %w", i+1, err)
 		}
 	}

@@ -57,6 +57,13 @@ type Config struct {
 	// Text: any UTF-8 text without NUL. Default: none. Server: any. Cost: none.
 	ApplicationName string
 
+	// Log is the key log. Where the driver's log goes if the program gives no logger: nowhere (off) or to the
+	// standard error output as text, from level INFO on (stderr). WithLogger goes before it.
+	//
+	// Choice: off or stderr. Default: off. Server: any. Cost: stderr: one line per event; statements that go
+	// well make none.
+	Log Log
+
 	// The node set.
 
 	// Mode is the key mode. Which nodes make up the node set: all instances of the cluster (discovery), or
@@ -280,6 +287,40 @@ type Config struct {
 	//
 	// Integer: 0 to 100. Default: 3. Server: any. Cost: each one is another execution attempt, with backoff.
 	MaxRetries int
+	// VdbeOpcodeMax is the key sql_vdbe_opcode_max. How many steps of the server's SQL engine a statement may
+	// take, sent to every connection; 0 means no limit. Nothing given: the server's own setting, 45000 unless
+	// ALTER SYSTEM changed it, which a join over some thousand rows reaches. WithLimits sets it for single
+	// statements.
+	//
+	// Integer: 0 (no limit) to 9223372036854775807. Default: none. Server: 25.1. Cost: 0 or a high one lets
+	// one statement occupy an instance for long.
+	VdbeOpcodeMax Limit
+	// MotionRowMax is the key sql_motion_row_max. How many rows a statement may move between instances at one
+	// step, sent to every connection; 0 means no limit. Nothing given: the server's own setting, 5000 unless
+	// ALTER SYSTEM changed it. WithLimits sets it for single statements.
+	//
+	// Integer: 0 (no limit) to 9223372036854775807. Default: none. Server: 25.1. Cost: 0 or a high one lets
+	// one statement move and hold many rows in an instance's memory.
+	MotionRowMax Limit
+	// FloatGuard is the key float_guard. Keeps float parameters from being changed by the server: statements
+	// whose arguments have fractions in other places get texts that differ in blanks at their end, for the
+	// server would use the plan of whole numbers for them and cut the fraction off; NaN and numbers beyond
+	// ±2^63 are refused. off sends everything as it is.
+	//
+	// Boolean: on or off. Default: on. Server: any. Cost: on: one plan on the server, and one named statement,
+	// per pattern of numbers with a fraction among the arguments.
+	FloatGuard bool
+	// UUIDGuard is the key uuid_guard. Refuses UUIDs whose ninth byte is e0 to ff as arguments: the server
+	// stores them, then scans fail and replicas stop for good. A text in a UUID's form counts as one.
+	//
+	// Boolean: on or off. Default: on. Server: any. Cost: none.
+	UUIDGuard bool
+	// MaxChainedOperators is the key max_chained_operators. Refuses a text with more than so many operators ||
+	// or + - * / % in a row, or with parentheses more than 40 deep; 0 refuses none. The server needs twice the
+	// time for each more, and 8 operands of || stop the whole cluster for seconds.
+	//
+	// Integer: 0 to 1000000. Default: 0. Server: any. Cost: one more pass over a text that is new.
+	MaxChainedOperators int
 	// StuckStatementTimeout is the key stuck_statement_timeout. How long after a new leader is seen a
 	// statement that began before it may still wait; then it ends with OutcomeUnknownError. 0 means until its
 	// context ends. Plain reads are run again in any case.
@@ -418,12 +459,11 @@ type Config struct {
 
 	// ServerOptions is the key options. Settings for every connection, in Picodata's form
 	// name=value[,name=value…] or PostgreSQL's -c name=value. Known values are checked as the server would
-	// check them, for it closes the connection on a bad one; unknown names pass with a warning.
-	// read_preference and forward among them count as if given by their own keys.
+	// check them, for it closes the connection on a bad one; unknown names pass with a warning. Those among
+	// them that have keys of their own count as if given by these.
 	//
-	// List: name=value[,name=value…] or -c name=value …. Default: none. Server: 25.1 for sql_motion_row_max
-	// and sql_vdbe_opcode_max, 26.1 for pico_*; unknown names have no effect. Cost: none on the wire; a limit
-	// of 0 lets one statement occupy an instance for long.
+	// List: name=value[,name=value…] or -c name=value …. Default: none. Server: 25.1 for the limits, 26.1 for
+	// pico_*; unknown names have no effect. Cost: none on the wire.
 	ServerOptions []Setting
 
 	// Go-only settings, which no DSN can carry.
@@ -435,7 +475,7 @@ type Config struct {
 	TLSConfig *tls.Config
 	// DialFunc opens connections, with network "tcp" and host:port. Default: net.Dialer's DialContext.
 	DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
-	// Logger gets the driver's log. Default: none, nothing is logged.
+	// Logger gets the driver's log, whatever Log says. Default: none.
 	Logger *slog.Logger
 	// Clock is what timers and health decisions use, for tests. Default: SystemClock.
 	Clock Clock

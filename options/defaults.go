@@ -33,6 +33,8 @@ func New() *Config {
 		StatementCacheThreshold: 3,
 		StripComments:           true,
 		MaxRetries:              3,
+		FloatGuard:              true,
+		UUIDGuard:               true,
 
 		EjectionFailureThreshold: 3,
 		EjectionFailureWindow:    10 * time.Second,

@@ -364,6 +364,27 @@ func (v *MirrorMode) UnmarshalText(text []byte) error {
 	return unmarshalEnum(v, "mirror_mode", mirrorModeNames[:], string(text))
 }
 
+// Log says where the driver's log goes without a Logger.
+type Log uint8
+
+const (
+	LogOff    Log = iota // nowhere
+	LogStderr            // to the standard error output, as text, from level INFO on
+)
+
+var logNames = [...]string{"off", "stderr"}
+
+// String is the text of the DSN key log.
+func (v Log) String() string { return enumText(logNames[:], v) }
+
+// MarshalText is String for encoders.
+func (v Log) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads off or stderr.
+func (v *Log) UnmarshalText(text []byte) error {
+	return unmarshalEnum(v, "log", logNames[:], string(text))
+}
+
 // enumText is the text of v, or a form that no parser accepts if v isn't a constant.
 func enumText[T ~uint8](names []string, v T) string {
 	if int(v) < len(names) {

@@ -21,7 +21,7 @@ func TestEnumsAreReadBack(t *testing.T) {
 		{new(Forward), forwardNames[:]}, {new(BalanceStrategy), balanceStrategyNames[:]}, {new(Overflow), overflowNames[:]},
 		{new(Routing), routingNames[:]}, {new(NoShardScope), noShardScopeNames[:]}, {new(Prepare), prepareNames[:]},
 		{new(Transactions), transactionsNames[:]}, {new(SSLMode), sslModeNames[:]}, {new(SSLNegotiation), sslNegotiationNames[:]},
-		{new(MirrorMode), mirrorModeNames[:]}, {new(NoShard), []string{"balance", "random", "random_healthy", "shard_7", "fail"}},
+		{new(MirrorMode), mirrorModeNames[:]}, {new(Log), logNames[:]}, {new(NoShard), []string{"balance", "random", "random_healthy", "shard_7", "fail"}},
 	} {
 		for _, name := range tt.names {
 			if err := tt.v.UnmarshalText([]byte(name)); err != nil {

@@ -102,6 +102,8 @@ func randomConfig(rnd *rand.Rand) *Config {
 			*x = rnd.IntN(2) == 0
 		case *int:
 			*x = rnd.IntN(20)
+		case *Limit:
+			*x = []Limit{LimitUnset, NoLimit, 7}[rnd.IntN(3)]
 		case *float64:
 			*x = rnd.Float64()
 		case *time.Duration:
@@ -121,7 +123,7 @@ func randomConfig(rnd *rand.Rand) *Config {
 		case *[]netip.Prefix:
 			*x = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
 		case *[]Setting:
-			*x = []Setting{{name(), strings.ReplaceAll(text(), ",", "")}, {"sql_motion_row_max", "5"}, {"read_preference", "ANY"}}
+			*x = []Setting{{name(), strings.ReplaceAll(text(), ",", "")}, {"pico_query_metadata", "true"}, {"read_preference", "ANY"}}
 		case *[]Host:
 			*x = []Host{host(), {"last", 1}}
 		case *NoShard:

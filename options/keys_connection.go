@@ -31,10 +31,14 @@ func connectionKeys() []key {
 			Cost: "none",
 			Doc:  "Sent at login, for proxies and other servers; Picodata ignores it."},
 			binding: bindText(func(c *Config) *string { return &c.ApplicationName })},
+		{Key: Key{Name: "log", Go: "Log", Group: groupWho,
+			Cost: "stderr: one line per event; statements that go well make none",
+			Doc:  "Where the driver's log goes if the program gives no logger: nowhere (off) or to the standard error output as text, from level INFO on (stderr). WithLogger goes before it."},
+			binding: bindEnum(func(c *Config) *Log { return &c.Log }, "log", logNames[:])},
 		{Key: Key{Name: "options", Go: "ServerOptions", Group: groupWho,
-			Since: "25.1 for sql_motion_row_max and sql_vdbe_opcode_max, 26.1 for pico_*; unknown names have no effect",
-			Cost:  "none on the wire; a limit of 0 lets one statement occupy an instance for long",
-			Doc:   "Settings for every connection, in Picodata's form name=value[,name=value…] or PostgreSQL's -c name=value. Known values are checked as the server would check them, for it closes the connection on a bad one; unknown names pass with a warning. read_preference and forward among them count as if given by their own keys."},
+			Since: "25.1 for the limits, 26.1 for pico_*; unknown names have no effect",
+			Cost:  "none on the wire",
+			Doc:   "Settings for every connection, in Picodata's form name=value[,name=value…] or PostgreSQL's -c name=value. Known values are checked as the server would check them, for it closes the connection on a bad one; unknown names pass with a warning. Those among them that have keys of their own count as if given by these."},
 			binding: bindServerOptions()},
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Normalize fills in what follows from the settings: read_preference and forward are taken out of
+// Normalize fills in what follows from the settings: read_preference, forward and the limits are taken out of
 // ServerOptions into their fields, repeated server options keep their last value, as on the server, and
 // InstanceRole is derived from ReadPreference and Forward unless it was given, and the default of
 // EjectionMaxDuration rises to EjectionDuration. It fails where these
@@ -24,7 +24,7 @@ func (c *Config) Normalize() error {
 	return c.deriveRole()
 }
 
-// liftServerOptions moves read_preference and forward to their fields.
+// liftServerOptions moves the settings that have fields of their own there.
 func (c *Config) liftServerOptions() error {
 	from := c.origin.optionsAt
 	if from == "" {
@@ -48,6 +48,14 @@ func (c *Config) liftServerOptions() error {
 				return placed(err, from)
 			}
 			if err := c.giveForward(v, from); err != nil {
+				return err
+			}
+		case settingOpcodes, settingMotionRows:
+			var v Limit
+			if !isLimit(s.Value) || v.UnmarshalText([]byte(s.Value)) != nil {
+				return &ConfigError{Key: s.Name, Value: s.Value, Where: from, Msg: "want " + wantLimit}
+			}
+			if err := c.giveLimit(s.Name, v, from); err != nil {
 				return err
 			}
 		default:
@@ -94,6 +102,20 @@ func (c *Config) giveForward(v Forward, from string) error {
 	if c.Forward == ForwardUnset {
 		c.Forward, c.origin.forward = v, place[Forward]{v, from}
 	}
+	return nil
+}
+
+// giveLimit sets the limit of that name, unless another value was given elsewhere. As on the server, the last
+// of several inside options= holds.
+func (c *Config) giveLimit(name string, v Limit, from string) error {
+	field, where, goName := &c.VdbeOpcodeMax, &c.origin.opcodes, "VdbeOpcodeMax"
+	if name == settingMotionRows {
+		field, where, goName = &c.MotionRowMax, &c.origin.motionRows, "MotionRowMax"
+	}
+	if *field != LimitUnset && *field != v && where.of(*field, goName) != from {
+		return twoValues(name, *field, where.of(*field, goName), v, from)
+	}
+	*field, *where = v, place[Limit]{v, from}
 	return nil
 }
 
@@ -178,6 +200,8 @@ type origin struct {
 	derivedRole    InstanceRole // what Normalize set InstanceRole to while RoleDerived
 	readPreference place[ReadPreference]
 	forward        place[Forward]
+	opcodes        place[Limit]
+	motionRows     place[Limit]
 	optionsAt      string // where ServerOptions were given
 	maxEjection    bool   // instance_ejection_max_duration was given, even if as its default
 }

@@ -67,8 +67,8 @@ func WithForward(v Forward) Option {
 	}
 }
 
-// WithServerOptions sets the settings of the startup parameter "options", in place of all before but
-// read_preference and forward, which count as if given by their own options.
+// WithServerOptions sets the settings of the startup parameter "options", in place of all before but those with
+// options of their own, which count as if given by their own options.
 func WithServerOptions(v ...Setting) Option {
 	v = slices.Clone(v)
 	return func(c *Config) error {
@@ -254,6 +254,50 @@ func WithMaxRetries(v int) Option {
 	return func(c *Config) error { c.MaxRetries = v; return nil }
 }
 
+// WithVdbeOpcodeMax sets the server's limit of steps per statement, for all connections. Another value in the DSN, by its key or
+// inside options=, gives way.
+func WithVdbeOpcodeMax(v Limit) Option {
+	return func(c *Config) error {
+		if err := c.liftServerOptions(); err != nil {
+			return err
+		}
+		c.VdbeOpcodeMax, c.origin.opcodes = v, place[Limit]{v, "WithVdbeOpcodeMax"}
+		return nil
+	}
+}
+
+// WithMotionRowMax sets the server's limit of rows moved per statement, for all connections. Another value in the DSN, by its key
+// or inside options=, gives way.
+func WithMotionRowMax(v Limit) Option {
+	return func(c *Config) error {
+		if err := c.liftServerOptions(); err != nil {
+			return err
+		}
+		c.MotionRowMax, c.origin.motionRows = v, place[Limit]{v, "WithMotionRowMax"}
+		return nil
+	}
+}
+
+// WithLog sets where the log goes if no logger is given.
+func WithLog(v Log) Option {
+	return func(c *Config) error { c.Log = v; return nil }
+}
+
+// WithFloatGuard sets the protection of float arguments from the server.
+func WithFloatGuard(v bool) Option {
+	return func(c *Config) error { c.FloatGuard = v; return nil }
+}
+
+// WithUUIDGuard sets the refusal of UUIDs that the server can't read again.
+func WithUUIDGuard(v bool) Option {
+	return func(c *Config) error { c.UUIDGuard = v; return nil }
+}
+
+// WithMaxChainedOperators sets the limit of operators in a row; 0 means none.
+func WithMaxChainedOperators(v int) Option {
+	return func(c *Config) error { c.MaxChainedOperators = v; return nil }
+}
+
 // WithStuckStatementTimeout sets the wait of statements that a lost leader caught; 0 means their context's.
 func WithStuckStatementTimeout(v time.Duration) Option {
 	return func(c *Config) error { c.StuckStatementTimeout = v; return nil }
@@ -364,7 +408,7 @@ func WithMirrorCompare(v bool) Option {
 	return func(c *Config) error { c.MirrorCompare = v; return nil }
 }
 
-// WithLogger sets the logger; nil, the default, logs nothing.
+// WithLogger sets the logger; nil, the default, leaves it to WithLog.
 func WithLogger(v *slog.Logger) Option {
 	return func(c *Config) error { c.Logger = v; return nil }
 }

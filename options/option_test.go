@@ -98,6 +98,8 @@ func TestOptionsSetTheirField(t *testing.T) {
 		"NoShardScope": WithNoShardScope(NoShardAll), "Prepare": WithPrepare(PrepareEager), "StatementCacheSize": WithStatementCacheSize(1),
 		"StatementCacheThreshold": WithStatementCacheThreshold(1), "StripComments": WithStripComments(false),
 		"Transactions": WithTransactions(TransactionsAutocommit), "MaxRetries": WithMaxRetries(1),
+		"VdbeOpcodeMax": WithVdbeOpcodeMax(NoLimit), "MotionRowMax": WithMotionRowMax(7), "Log": WithLog(LogStderr),
+		"FloatGuard": WithFloatGuard(false), "UUIDGuard": WithUUIDGuard(false), "MaxChainedOperators": WithMaxChainedOperators(1),
 		"StuckStatementTimeout": WithStuckStatementTimeout(1), "EjectionFailureThreshold": WithEjectionFailureThreshold(1),
 		"EjectionFailureWindow": WithEjectionFailureWindow(1), "EjectionDuration": WithEjectionDuration(1),
 		"EjectionMaxDuration": WithEjectionMaxDuration(1), "SSLMode": WithSSLMode(SSLRequire), "SSLRootCert": WithSSLRootCert("x"),

@@ -155,6 +155,10 @@ func (a *assembly) param(p param) error {
 		c.origin.readPreference = place[ReadPreference]{c.ReadPreference, at(p.pos)}
 	case settingForward:
 		c.origin.forward = place[Forward]{c.Forward, at(p.pos)}
+	case settingOpcodes:
+		c.origin.opcodes = place[Limit]{c.VdbeOpcodeMax, at(p.pos)}
+	case settingMotionRows:
+		c.origin.motionRows = place[Limit]{c.MotionRowMax, at(p.pos)}
 	case "options":
 		c.origin.optionsAt = "options=, " + at(p.pos)
 	case "instance_ejection_max_duration":

@@ -29,6 +29,7 @@ const blanks = " \t\n\v\f\r"
 const (
 	msgUnencodedAt   = "an @ stands here, after the host part has ended" + msgEncodeHint
 	msgUnencodedHash = "an unencoded # stands here: write it as %23"
+	msgAmpersand     = "an & stands here before any ?: the first key follows after ?, further ones after &, as in picodata://user@host/?transactions=autocommit&max_conns=50; an & that belongs to a name is written %26"
 	msgEncodeHint    = "; percent-encode user, password and the values of keys (: is %3A, / is %2F, ? is %3F, # is %23, @ is %40)"
 )
 
@@ -111,6 +112,9 @@ func readHosts(r *raw, text string, pos int) error {
 // readHost reads one host[:port] at pos.
 func readHost(item string, pos int) (rawHost, error) {
 	h := rawHost{pos: pos}
+	if i := strings.IndexByte(item, '&'); i >= 0 {
+		return h, dsnError("host", pos+i, msgAmpersand)
+	}
 	var rest string
 	if strings.HasPrefix(item, "[") {
 		end := strings.IndexByte(item, ']')
@@ -165,6 +169,9 @@ func readPath(r *raw, path string, pos int) error {
 	name := strings.TrimPrefix(path, "/")
 	if i := strings.IndexByte(name, '@'); i >= 0 {
 		return dsnError("DSN", pos+1+i, msgUnencodedAt)
+	}
+	if i := strings.IndexByte(name, '&'); i >= 0 {
+		return dsnError("dbname", pos+1+i, msgAmpersand)
 	}
 	if i := strings.IndexByte(name, '/'); i >= 0 {
 		return dsnError("dbname", pos+1+i, "a second / stands here: write it as %2F if it belongs to the name"+msgEncodeHint)

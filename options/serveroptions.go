@@ -3,6 +3,7 @@ package options
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -16,8 +17,59 @@ var serverSettings = map[string]struct {
 	settingForward:        {"on, ro_to_rw or off, in lower case", isOneOf[Forward](settingForward, forwardNames[:])},
 	settingQueryMetadata:  {"true or false, in lower case", isTrueOrFalse},
 	settingInvalidation:   {"true or false, in lower case", isTrueOrFalse},
-	"sql_motion_row_max":  {"an integer from 0 (no limit) to 9223372036854775807", isLimit},
-	"sql_vdbe_opcode_max": {"an integer from 0 (no limit) to 9223372036854775807", isLimit},
+	settingMotionRows:     {wantLimit, isLimit},
+	settingOpcodes:        {wantLimit, isLimit},
+}
+
+// Limit is a limit that the server puts on one statement: a positive number, NoLimit or LimitUnset.
+type Limit int64
+
+const (
+	LimitUnset Limit = 0  // not given: the server's own setting holds
+	NoLimit    Limit = -1 // no limit, the server's 0
+)
+
+// String is the text of the DSN keys sql_vdbe_opcode_max and sql_motion_row_max, where 0 means no limit; "" if not given.
+func (v Limit) String() string {
+	switch v {
+	case LimitUnset:
+		return ""
+	case NoLimit:
+		return "0"
+	}
+	return strconv.FormatInt(int64(v), 10)
+}
+
+// MarshalText is String for encoders.
+func (v Limit) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads an integer from 0, which means no limit, to 9223372036854775807; an empty text means not given.
+func (v *Limit) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*v = LimitUnset
+		return nil
+	}
+	if !isLimit(string(text)) {
+		return &ConfigError{Key: "limit", Value: string(text), Msg: "want " + wantLimit}
+	}
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	if *v = Limit(n); n == 0 {
+		*v = NoLimit
+	}
+	return err
+}
+
+const wantLimit = "an integer from 0 (no limit) to 9223372036854775807"
+
+// bindLimit is for a Limit.
+func bindLimit(field func(*Config) *Limit) binding {
+	return binding{
+		kind:    "integer",
+		allowed: "0 (no limit) to 9223372036854775807",
+		set:     func(c *Config, text string) bool { return text != "" && field(c).UnmarshalText([]byte(text)) == nil },
+		get:     func(c *Config) string { return field(c).String() },
+		ok:      func(c *Config) bool { return *field(c) >= NoLimit },
+	}
 }
 
 // isOneOf is parseEnum as a check.
@@ -177,10 +229,12 @@ const (
 	settingForward        = "forward"
 	settingQueryMetadata  = "pico_query_metadata"
 	settingInvalidation   = "pico_stmt_invalidation"
+	settingOpcodes        = "sql_vdbe_opcode_max"
+	settingMotionRows     = "sql_motion_row_max"
 )
 
 // StartupOptions returns the value of the startup parameter "options" in the server's own form,
-// name=value[,name=value…]: the user's settings, read_preference, forward, and then, where they are
+// name=value[,name=value…]: the user's settings, limits, read_preference, forward, and then, where they are
 // asked for, the two that the driver lives on. It is empty if there is nothing to say: the
 // parameter must then be left out, because the server closes the connection on an empty one.
 func (c *Config) StartupOptions(metadata, invalidation bool) string {
@@ -198,6 +252,12 @@ func (c *Config) StartupOptions(metadata, invalidation bool) string {
 			continue
 		}
 		add(s.Name, s.Value)
+	}
+	if c.VdbeOpcodeMax != LimitUnset {
+		add(settingOpcodes, c.VdbeOpcodeMax.String())
+	}
+	if c.MotionRowMax != LimitUnset {
+		add(settingMotionRows, c.MotionRowMax.String())
 	}
 	if c.ReadPreference != ReadPreferenceUnset {
 		add(settingReadPreference, c.ReadPreference.String())

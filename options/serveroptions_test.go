@@ -82,7 +82,7 @@ func TestStartupOptions(t *testing.T) {
 		{"", true, false, "pico_query_metadata=true"},
 		{"", false, true, "pico_stmt_invalidation=true"},
 		{"read_preference=any,sql_motion_row_max=0,forward=on,x=y", true, true,
-			"sql_motion_row_max=0,x=y,read_preference=any,forward=on,pico_query_metadata=true,pico_stmt_invalidation=true"},
+			"x=y,sql_motion_row_max=0,read_preference=any,forward=on,pico_query_metadata=true,pico_stmt_invalidation=true"},
 		{"pico_query_metadata=false,pico_stmt_invalidation=false", false, false, "pico_query_metadata=false,pico_stmt_invalidation=false"},
 		{"pico_query_metadata=false,a=b,pico_stmt_invalidation=false", true, true, "a=b,pico_query_metadata=true,pico_stmt_invalidation=true"},
 	} {

@@ -54,7 +54,7 @@ func TestValidateFindsWhatAProgramSets(t *testing.T) {
 		"tier":                {func(c *Config) { c.AllowedTiers = []string{"a,b"} }, "allowed_tiers", "tier names"},
 		"server option":       {func(c *Config) { c.ServerOptions = []Setting{{"a", "b,c"}} }, "options", "comma"},
 		"server option name":  {func(c *Config) { c.ServerOptions = []Setting{{"-a", "b"}} }, "options", "one word"},
-		"server option value": {func(c *Config) { c.ServerOptions = []Setting{{"sql_motion_row_max", "x"}} }, "options", "integer"},
+		"server option value": {func(c *Config) { c.ServerOptions = []Setting{{"sql_motion_row_max", "x"}} }, "sql_motion_row_max", "integer"},
 		"preference":          {func(c *Config) { c.ServerOptions = []Setting{{"read_preference", "x"}} }, "read_preference", "leader, replica or any"},
 		"forward":             {func(c *Config) { c.ServerOptions = []Setting{{"forward", "OFF"}} }, "forward", "on, ro_to_rw or off"},
 		"mirror":              {func(c *Config) { c.Mirror = "x" }, "mirror", "not a valid DSN"},

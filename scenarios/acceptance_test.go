@@ -451,11 +451,10 @@ func TestScanDecimalUUIDJSON(t *testing.T) {
 			t.Errorf("%v came back as %v", v, g)
 		}
 	}
-	// The storage keeps no NaN: it becomes NULL.
-	mustExec(t, db, "insert into s (id, f) values ($1, $2) on conflict do replace", 61, math.NaN())
-	var nan sql.NullFloat64
-	if err := db.QueryRow("select f from s where id = 61").Scan(&nan); err != nil || nan.Valid && !math.IsNaN(nan.Float64) {
-		t.Errorf("NaN came back as %v, %v", nan, err)
+	// The storage keeps no NaN: it would become NULL.
+	var guard *picodata.GuardError
+	if _, err := db.Exec("insert into s (id, f) values ($1, $2) on conflict do replace", 61, math.NaN()); !errors.As(err, &guard) {
+		t.Errorf("NaN: %v", err)
 	}
 	var small int8
 	if err := db.QueryRow("select 300 + $1::int", 0).Scan(&small); err == nil {

@@ -35,6 +35,7 @@ func keyedTables() []keyed {
 		for i := range u {
 			u[i] = byte(r.Uint32())
 		}
+		u[8] = u[8]&0x3f | 0x80 // others are refused, see uuid_guard
 		return u
 	}
 	return []keyed{

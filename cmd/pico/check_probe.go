@@ -110,6 +110,7 @@ func (d *doctor) ask(ctx context.Context, p *probe) {
 	p.TLS = readCertificate(ctx, d.cfg, p.Host)
 	own := d.cfg.Clone()
 	own.ServerOptions, own.ReadPreference, own.Forward = nil, options.ReadPreferenceUnset, options.ForwardUnset
+	own.VdbeOpcodeMax, own.MotionRowMax = options.LimitUnset, options.LimitUnset
 	config := &wire.Config{Options: own}
 	conn, err := wire.Dial(ctx, config, wire.Target{Address: p.Address, NodeName: p.Address})
 	if err != nil {

@@ -46,6 +46,7 @@ func (fixture) Undecodable(err error, _ *pool.NodeInfo) error    { return err }
 func (fixture) Unknown(u *Unknown) error                         { return u.Cause }
 func (fixture) Pool(err error) error                             { return err }
 func (fixture) Plan(err error) error                             { return err }
+func (fixture) Hazard(err error) error                           { return err }
 func (fixture) RolesUnknown(_ []string, cause error) error       { return cause }
 
 func thousandExecutor(tb testing.TB) *Executor {

@@ -62,6 +62,8 @@ type Faults interface {
 	Pool(err error) error
 	// Plan is the public form of the error of a plan that can't be met.
 	Plan(err error) error
+	// Hazard is the public form of a refusal of what a server would take and spoil.
+	Hazard(err error) error
 	// RolesUnknown says which grants would tell who leads.
 	RolesUnknown(grants []string, cause error) error
 }

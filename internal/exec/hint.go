@@ -12,6 +12,7 @@ type Hint struct {
 	Placed     bool // Place asks for something
 	Idempotent bool
 	NoRetry    bool
+	Limits     Limits
 }
 
 type hintKey struct{}

@@ -151,7 +151,7 @@ func (r *run) offer() {
 	} else if class := r.text.Info.Class; class == sqltext.Empty || class == sqltext.Tx {
 		return // nothing happens on either side
 	}
-	r.shadow = m.line.Offer(r.text.SQL, r.args, r.op == opQuery)
+	r.shadow = m.line.Offer(r.sql, r.args, r.op == opQuery)
 }
 
 // compare tells the mirror how the statement ended here: with an error, or so many rows touched.

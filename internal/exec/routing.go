@@ -152,6 +152,12 @@ func (r *routing) answer(t *Text) *keyAnswer {
 	return k
 }
 
+// sharded reports whether a server named the tier whose buckets the text's table is spread over.
+func (r *routing) sharded(t *Text) bool {
+	k := r.answer(t)
+	return k != nil && k.known && k.meta.Tier != ""
+}
+
 // plan decides where a statement may run.
 func (r *routing) plan(t *Text, args []driver.NamedValue, h *Hint) route.Plan {
 	in := route.Input{View: r.view.Load(), Info: &t.Info, Args: args}

@@ -38,6 +38,7 @@ type run struct {
 	ctx  context.Context
 	hint *Hint
 	text *Text
+	sql  string // text as it is sent with args
 	args []driver.NamedValue
 
 	lease    pool.Lease
@@ -102,6 +103,9 @@ func (r *run) do() error {
 			return err
 		}
 	}
+	if err := r.settle(); err != nil {
+		return err
+	}
 	for {
 		if err := r.acquire(); err != nil {
 			return r.fail(err)
@@ -145,25 +149,25 @@ func (r *run) attempt() (err error) {
 	r.attempts++
 	r.lastNode = r.lease.Node()
 	if r.asks = len(r.args) > 0 && r.x.routing.wants(r.text); r.asks {
-		w.ParseAnew(r.text.SQL)
+		w.ParseAnew(r.sql)
 	}
 	switch r.op {
 	case opQuery:
 		r.depart(w)
-		if r.answer, err = w.Query(r.ctx, r.text.SQL, r.args); err != nil {
+		if r.answer, err = w.Query(r.ctx, r.sql, r.args); err != nil {
 			r.arrive()
 		}
 	case opExec:
 		r.depart(w)
 		defer r.arrive()
 		var res driver.Result
-		if res, err = w.Exec(r.ctx, r.text.SQL, r.args); err == nil {
+		if res, err = w.Exec(r.ctx, r.sql, r.args); err == nil {
 			r.affected, _ = res.RowsAffected() // the wire's results always know
 		}
 	case opPing:
 		err = w.Ping(r.ctx)
 	case opPrepare:
-		err = w.Prepare(r.ctx, r.text.SQL)
+		err = w.Prepare(r.ctx, r.sql)
 	}
 	return err
 }

@@ -11,9 +11,10 @@ import (
 
 // Text is what the connector knows of one SQL text. It is shared by all sessions.
 type Text struct {
-	SQL  string       // as it is sent: comments stripped where the options say so
-	Info sqltext.Info // the driver's own reading
-	keys atomic.Pointer[keyAnswer]
+	SQL      string       // as it is sent: comments stripped where the options say so
+	Info     sqltext.Info // the driver's own reading
+	keys     atomic.Pointer[keyAnswer]
+	variants atomic.Pointer[variants] // as it is sent with some arguments; nil: always as SQL
 	// Writes: the statement may change rows; what isn't understood may.
 	Writes bool
 	used   atomic.Bool // looked up since the hand of the clock passed
@@ -120,6 +121,12 @@ func (c *textCache) add(query string) *Text {
 	if old := c.byQ[query]; old != nil {
 		return old
 	}
+	c.put(key, t)
+	return t
+}
+
+// put remembers a text, in the place of one that wasn't used for long. mu is held.
+func (c *textCache) put(key string, t *Text) {
 	if len(c.ring) < c.size {
 		c.ring = append(c.ring, key)
 	} else {
@@ -131,7 +138,6 @@ func (c *textCache) add(query string) *Text {
 		c.hand = (c.hand + 1) % len(c.ring)
 	}
 	c.byQ[key] = t
-	return t
 }
 
 // len is the number of texts kept.

@@ -24,8 +24,8 @@ var forms = [...]form{
 
 	{"Statement storage is full. Current size limit: {n}.{}", Capacity, StatementsFull},
 	{"Portal storage is full. Current size limit: {n}.{}", Capacity, NoCause},
-	{"Exceeded maximum number of rows ({n}) in virtual table: {n}", Limit, NoCause},
-	{"Reached a limit on max executed vdbe opcodes. Limit: {n}", Limit, NoCause},
+	{"Exceeded maximum number of rows ({n}) in virtual table: {n}", Limit, MotionRows},
+	{"Reached a limit on max executed vdbe opcodes. Limit: {n}", Limit, Opcodes},
 
 	{"storage schema version different from router", Schema, SchemaVersion},
 	{`no such space "{}"`, Query, NoSpace},

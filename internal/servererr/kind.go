@@ -75,6 +75,8 @@ const (
 	ReadAfterWrite         // a block reads after it wrote
 	Syntax                 // the server's grammar doesn't know the text
 	TLSRequired            // the server takes no logins without TLS
+	MotionRows             // a statement moved more rows than sql_motion_row_max
+	Opcodes                // a statement took more steps than sql_vdbe_opcode_max
 	NotAdmitted            // the server takes no login of this user from here; another transport may do
 )
 

@@ -1,0 +1,111 @@
+package exec
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/picodata/go-picodata/internal/hazard"
+	"github.com/picodata/go-picodata/internal/sqltext"
+	"github.com/picodata/go-picodata/options"
+)
+
+// Limits are what a caller's context says of the server's limits for a statement.
+type Limits struct{ Opcodes, MotionRows options.Limit }
+
+// ErrLimits is a statement for which WithLimits can do nothing.
+var ErrLimits = errors.New("picodata: WithLimits is for SELECT, INSERT, UPDATE and DELETE: other statements have no OPTION clause; set sql_vdbe_opcode_max or sql_motion_row_max for the connection")
+
+// ErrLimitsTwice is a text that has an OPTION clause already.
+var ErrLimitsTwice = errors.New("picodata: WithLimits can't add to a statement that has an OPTION clause of its own: write the limits there")
+
+// settle decides what text is sent for the operation: with the limits that the context asks for, checked for what servers
+// can't bear, and with the blanks that its arguments need.
+func (r *run) settle() error {
+	if r.hint != nil && r.hint.Limits != (Limits{}) && r.op != opPing {
+		t, err := r.x.texts.limited(r.text, r.hint.Limits)
+		if err != nil {
+			return err
+		}
+		r.text = t
+	}
+	if most := r.x.Options.MaxChainedOperators; most > 0 {
+		if err := hazard.CheckText(r.text.SQL, most); err != nil {
+			return r.x.Faults.Hazard(err)
+		}
+	}
+	r.sql = r.text.SQL
+	if len(r.args) > 0 && r.x.Options.FloatGuard {
+		r.sql = r.x.texts.variant(r.text, r)
+	}
+	return nil
+}
+
+// limited is the text with an OPTION clause that sets limits.
+func (c *textCache) limited(t *Text, l Limits) (*Text, error) {
+	switch t.Info.Class {
+	case sqltext.Read, sqltext.Insert, sqltext.Update, sqltext.Delete:
+	default:
+		return nil, ErrLimits
+	}
+	if sqltext.HasOption(t.SQL) {
+		return nil, ErrLimitsTwice
+	}
+	// On a line of its own: a comment may end the text.
+	b := append(make([]byte, 0, len(t.SQL)+80), strings.TrimRight(t.SQL, " \t\r\n;")...)
+	separator := "\nOPTION ("
+	for _, o := range []struct {
+		name  string
+		value options.Limit
+	}{{"sql_vdbe_opcode_max", l.Opcodes}, {"sql_motion_row_max", l.MotionRows}} {
+		if o.value != options.LimitUnset {
+			b = append(append(b, separator...), o.name...)
+			b = append(b, " = "...)
+			b = strconv.AppendInt(b, max(int64(o.value), 0), 10) // NoLimit is the server's 0
+			separator = ", "
+		}
+	}
+	return c.get(string(append(b, ')'))), nil
+}
+
+// variants are the texts that one text is sent as, by hazard.Pattern.
+type variants [hazard.Variants]atomic.Pointer[string]
+
+// variant is the text as it is sent with these arguments; see package hazard.
+func (c *textCache) variant(t *Text, r *run) string {
+	n := hazard.Pattern(r.args)
+	switch {
+	case n == 0:
+		return t.SQL
+	case n < 0:
+		if t.Info.Rows > 1 && r.x.routing.sharded(t) {
+			return t.SQL // rows inserted into a sharded table keep their fractions, and a bulk's patterns are all different
+		}
+		return t.SQL + hazard.Suffix(r.args)
+	}
+	all := t.variants.Load()
+	if all == nil {
+		t.variants.CompareAndSwap(nil, new(variants))
+		all = t.variants.Load()
+	}
+	if sql := all[n].Load(); sql != nil {
+		return *sql
+	}
+	sql := t.SQL + hazard.Suffix(r.args)
+	all[n].Store(&sql)
+	c.alias(sql, t)
+	return sql
+}
+
+// alias lets a text be found by what it is sent as: a server's notice names that.
+func (c *textCache) alias(sql string, t *Text) {
+	if len(sql) > textLimit {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byQ[sql] == nil {
+		c.put(sql, t)
+	}
+}
