@@ -4,8 +4,8 @@ import "testing"
 
 func TestHasOption(t *testing.T) {
 	for sql, want := range map[string]bool{
-		"select 1 option (sql_motion_row_max = 5)":    true,
-		"SELECT a FROM t\nOPTION(forward = off);":     true,
+		"select 1 option (sql_motion_row_max = 5)": true,
+		"SELECT a FROM t\nOPTION(forward = off);":  true,
 		"select 1":                                    false,
 		"select option from t":                        false,
 		"select 'option (' from t":                    false,
