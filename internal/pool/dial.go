@@ -310,6 +310,10 @@ func (g *Gate) failure(n *node, kind balancer.Evidence) {
 	g.due = true
 }
 
+// probeGap is between two probes of one program: a cluster that comes back has many nodes to probe, and many programs
+// that do.
+const probeGap = 250 * time.Millisecond
+
 // probe dials a node whose ejection has ended. Nobody waits for it.
 func (g *Gate) probe(n *node) {
 	g.mu.Lock()
@@ -321,6 +325,18 @@ func (g *Gate) probe(n *node) {
 		g.probeLater(n)
 		return
 	}
+	if !n.probeSlot {
+		now := g.now()
+		at := max(g.nextProbe, now)
+		g.nextProbe = at + int64(balancer.Jitter(probeGap, g.rand()))
+		if at > now {
+			n.probeSlot = true
+			stop(&n.probeTimer)
+			n.probeTimer = g.clock.AfterFunc(time.Duration(at-now), func() { g.probe(n) })
+			return
+		}
+	}
+	n.probeSlot = false
 	if !n.health.Probe(g.at(g.now())) {
 		return
 	}

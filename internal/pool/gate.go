@@ -181,6 +181,7 @@ type Gate struct {
 	fast       int     // those of them that aren't slow
 	startable  []*node // with dials that wait for a login to succeed
 	later      []*node // with dials that nobody waits for
+	nextProbe  int64   // when the next probe may begin: now()
 	login      login
 	closed     bool
 	tasks      int // goroutines of the gate

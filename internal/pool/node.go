@@ -45,6 +45,7 @@ type node struct {
 	idleDue    int64 // when idleTimer fires; 0 = not armed
 	idleTimer  options.Timer
 	probeTimer options.Timer
+	probeSlot  bool // the timer ends when it is this node's turn
 	fullTimer  options.Timer
 	drainTimer options.Timer
 	rampTimer  options.Timer
