@@ -25,6 +25,11 @@ var (
 	// no_shard_specified_behavior=fail. Nothing of it was executed.
 	ErrNoShard = exec.ErrNoShard
 
+	// ErrTxLost is what the statements of a Tx give once the connection that it is tied to is gone, and its Commit: what
+	// ran before stays done, and a Tx doesn't move to another connection. It is no driver.ErrBadConn: database/sql runs
+	// nothing again. A sql.Conn moves: Picodata keeps no state of a session that could be lost.
+	ErrTxLost = exec.ErrTxLost
+
 	// ErrClosed is what a closed connector's sessions give.
 	ErrClosed = exec.ErrClosed
 )
@@ -179,7 +184,7 @@ func (e *OutcomeUnknownError) Unwrap() error { return e.cause }
 // IsRetryable reports whether the statement that gave err has proven not to have run, so that the
 // caller may run it again. The driver has done so already as often as max_retries allows.
 func IsRetryable(err error) bool {
-	if err == nil || IsOutcomeUnknown(err) {
+	if err == nil || IsOutcomeUnknown(err) || errors.Is(err, ErrTxLost) {
 		return false
 	}
 	if e := asServerError(err); e != nil {

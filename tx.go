@@ -39,9 +39,13 @@ func (s *session) BeginTx(_ context.Context, opts driver.TxOptions) (driver.Tx, 
 
 var errIsolation = errors.New("under transactions=autocommit each statement runs by itself, so there is no isolation to choose; use sql.LevelDefault")
 
-// Commit ends the checkout's tie. There is nothing to commit.
+// Commit ends the checkout's tie. There is nothing to commit. It gives ErrTxLost if a statement did.
 func (t tx) Commit() error {
+	was := t.checkout.Tx
 	t.checkout.Tx = nil
+	if was != nil && was.Lost {
+		return ErrTxLost
+	}
 	return nil
 }
 

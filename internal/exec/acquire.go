@@ -29,6 +29,10 @@ func (r *run) acquire() error {
 		r.c.drop(false)
 		l.Release()
 	}
+	if tx := r.c.Tx; tx != nil && tx.tied && !busy {
+		tx.Lost = true
+		return ErrTxLost
+	}
 	if !r.x.started.Load() {
 		if err := r.x.Cluster.Start(r.ctx); err != nil {
 			return r.x.waitFailed(err)

@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -30,10 +31,18 @@ type Checkout struct {
 type Tx struct {
 	ReadOnly bool
 	Wrote    bool // a statement that may write was handed to a server
+	Lost     bool // the connection that it was tied to is gone
+	tied     bool // a statement was answered: the connection is its own from here on
 }
 
-// admit refuses writes in a read-only Tx and remembers those of another.
+// ErrTxLost is what statements of a Tx give whose connection is gone, and its Commit.
+var ErrTxLost = errors.New("picodata: the connection that the transaction was tied to is lost: what its statements did before stays done, and no further one runs")
+
+// admit refuses what a Tx can't run and remembers that it wrote.
 func (t *Tx) admit(x *Text) error {
+	if t.Lost {
+		return ErrTxLost
+	}
 	if !x.Writes {
 		return nil
 	}

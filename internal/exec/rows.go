@@ -132,6 +132,9 @@ func (r *Rows) Close() error {
 
 // giveUp drops a connection that can't be used any more, and finds what that means for the statement.
 func (r *Rows) giveUp(err error) error {
+	if tx := r.c.Tx; tx != nil && err == nil {
+		tx.tied = tx.tied && r.extra // it was the caller who didn't want the rest: the Tx goes on, on another connection
+	}
 	r.c.drop(r.extra)
 	r.lease.Release()
 	switch {

@@ -112,6 +112,9 @@ func (r *run) do() error {
 		}
 		err := r.attempt()
 		if err == nil {
+			if tx := r.c.Tx; tx != nil {
+				tx.tied = true
+			}
 			if r.asks {
 				r.x.routing.asked(r.text)
 			}
@@ -186,13 +189,16 @@ func (r *run) attempted(delivered bool) *attempt {
 		op: r.op, text: r.text, delivered: delivered, tx: r.c.Tx != nil,
 		// By its key, as an INSERT of one row, or as a block, which the server refuses to run over several.
 		oneBucket: r.plan.OneBucket() || r.text.Info.Rows == 1 || r.text.Info.Class == sqltext.Block,
-		routable:  !r.plan.Routed() && (r.hint == nil || !r.hint.Placed) && r.op != opPrepare,
+		routable:  !r.plan.Routed() && (r.hint == nil || !r.hint.Placed) && r.op != opPrepare && !r.tied(),
 	}
 	if r.hint != nil {
 		a.idempotent, a.noRetry = r.hint.Idempotent, r.hint.NoRetry
 	}
 	return a
 }
+
+// tied reports whether the operation belongs to a Tx that a connection has run statements of.
+func (r *run) tied() bool { return r.c.Tx != nil && r.c.Tx.tied && !r.extra }
 
 // weigh is failed without the count.
 func (r *run) weigh(err error, delivered bool) error {
@@ -215,13 +221,26 @@ func (r *run) weigh(err error, delivered bool) error {
 		x.routing.outdated(r.text)
 	}
 	w := r.lease.Conn()
+	if r.tied() && v.action != giveUp && !w.Usable() {
+		// Elsewhere it would be no part of the Tx any more.
+		v.action = giveUp
+		if v.ending != unknown {
+			cause = fmt.Errorf("%w: %w", ErrTxLost, cause)
+		}
+	}
 	stop := v.action == giveUp || v.action != revive && (r.tries >= x.Options.MaxRetries || !x.budget.mayRetry())
+	if tx := r.c.Tx; tx != nil && stop && !r.extra {
+		// What it runs next would run elsewhere; what it has here is its own.
+		tx.Lost, tx.tied = !w.Usable(), true
+	}
 	switch {
 	case v.connErr:
 		r.c.drop(r.extra)
 		r.lease.Discard(pool.Lost)
 	case stop && w.Usable():
 		r.c.release(r.lease, r.extra)
+	case w.Usable() && r.tied():
+		r.c.release(r.lease, r.extra) // once more, on the same connection
 	default:
 		r.c.drop(r.extra)
 		r.lease.Release()
