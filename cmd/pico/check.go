@@ -79,6 +79,7 @@ func (t *tool) newCheck() *cobra.Command {
 		g     target
 		json  bool
 		probe time.Duration
+		file  string
 	)
 	cmd := &cobra.Command{
 		Use:   "check [DSN]",
@@ -89,12 +90,23 @@ Every address that the DSN names or an instance advertises is dialled and logged
 certificate is read, its version, identity and clock are asked for; then rights, settings,
 roles and replicas are compared with what the DSN asks for. Nothing is written.
 
+With --statements the statements of a file are looked at instead, and no server is asked: which of
+them a server would stop or crash at.
+
 Exit codes: 0 nothing to do; 1 the cluster can't be asked at all; 2 wrong usage or a wrong
 DSN; 3 warnings; 4 faults.`,
 		Example: `  pico check 'picodata://app@node-a,node-b/?sslmode=verify-full&sslrootcert=ca.crt'
+  pico check --statements queries.sql
   pico check --json | jq -r '.findings[] | select(.severity != "ok") | .do'`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if file != "" {
+				d := &doctor{t: t}
+				if err := d.statements(file, cmd.InOrStdin()); err != nil {
+					return err
+				}
+				return d.report(cmd.OutOrStdout(), json)
+			}
 			cfg, err := t.chooseOnly(&g, args)
 			if err != nil {
 				return err
@@ -112,6 +124,7 @@ DSN; 3 warnings; 4 faults.`,
 	f := cmd.Flags()
 	f.BoolVar(&json, "json", false, "print the findings as JSON")
 	f.DurationVar(&probe, "probe-timeout", 3*time.Second, "how long to wait for one address")
+	f.StringVar(&file, "statements", "", "a file of statements, or - for the standard input: find those that stop or crash a server")
 	return cmd
 }
 
@@ -178,7 +191,11 @@ func (d *doctor) report(out io.Writer, json bool) error {
 	text := d.text()
 	if json {
 		var err error
-		if text, err = asJSON(diagnosis{v, d.cfg.RedactedDSN(), d.found}); err != nil {
+		dsn := "" // of statements alone
+		if d.cfg != nil {
+			dsn = d.cfg.RedactedDSN()
+		}
+		if text, err = asJSON(diagnosis{v, dsn, d.found}); err != nil {
 			return err
 		}
 	}

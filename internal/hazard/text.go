@@ -27,6 +27,21 @@ func TextFault(sql string, most int) string {
 	return ""
 }
 
+// SlowText says what in a text servers were seen to stop at or to spoil, "" if nothing: operators in a row, deep parentheses, and UUIDs that
+// they can't read again.
+func SlowText(sql string) string {
+	c := sqltext.ChainsOf(sql)
+	switch {
+	case c.Concat >= SlowConcat:
+		return fmt.Sprintf("%d operands of || in a row: from 8 on the whole cluster stops for seconds to minutes, twice as long for each more", c.Concat+1)
+	case c.Arithmetic >= SlowArithmetic:
+		return fmt.Sprintf("%d arithmetic operators in a row: from 16 on the whole cluster stops for seconds to minutes, twice as long for each more", c.Arithmetic)
+	case c.Depth > MaxNesting:
+		return fmt.Sprintf("parentheses nested %d deep: the server crashes at 60", c.Depth)
+	}
+	return ""
+}
+
 // CheckText is TextFault as an error.
 func CheckText(sql string, most int) error {
 	if why := TextFault(sql, most); why != "" {
