@@ -22,8 +22,10 @@ type analyzer struct {
 	names      int      // for unique SQLite names
 	lets       map[string]sqlType
 	subqueries map[grammar.Expr]*query
-	inBlock    bool   // a statement of a block is being analysed
-	doomed     string // what the storage will say of the statement when it gets it: an aggregate in WHERE, too few arguments
+	cast       map[int]bool // parameters that stand under casts alone
+	constants  bool         // literals go to the storage as parameters
+	inBlock    bool         // a statement of a block is being analysed
+	doomed     string       // what the storage will say of the statement when it gets it: an aggregate in WHERE, too few arguments
 }
 
 // param is what is known of a parameter.

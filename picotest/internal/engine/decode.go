@@ -12,6 +12,10 @@ func (s *Stmt) decode(rows [][]cell) ([][]Value, *Error) {
 	for i, row := range rows {
 		vals := make([]Value, len(row))
 		for j, c := range row {
+			if f, ok := c.(float64); ok && s.types[j] == typeDouble && wholeClamped(f) != f && !s.sess.Version.AtLeast(26, 2) {
+				vals[j] = hugeDouble(f)
+				continue
+			}
 			var err *Error
 			if vals[j], err = announced(c, s.types[j]); err != nil {
 				return nil, err
@@ -21,6 +25,9 @@ func (s *Stmt) decode(rows [][]cell) ([][]Value, *Error) {
 	}
 	return out, nil
 }
+
+// hugeDouble is a whole double beyond int64 as servers before 26.2 send it: clamped in text, as it is in binary.
+type hugeDouble float64
 
 // announced gives the value of a cell as the announced type; what the storage computed may be of another kind, which the server
 // then can't encode.

@@ -13,6 +13,10 @@ func (a *analyzer) emit(x grammar.Expr, sc *scope) string {
 	own := a.types[x]
 	to, cast := a.casts[x]
 	if lit, ok := x.(*grammar.Literal); ok {
+		if lit.Kind == grammar.DoubleLiteral && a.constants {
+			f, _ := parseFloat(lit.Value)
+			return cellLiteral(wholeClamped(f))
+		}
 		if cast {
 			return a.emitLiteral(lit, to)
 		}
@@ -146,6 +150,9 @@ func (a *analyzer) emitKind(x grammar.Expr, sc *scope) string {
 		return quote(b.source.sqlName) + "." + quote(b.source.columns[b.index].ref())
 	case *grammar.Cast:
 		from, to := a.effective(x.X), typeOfName(x.Type).expr()
+		if lit, ok := unparen(x.X).(*grammar.Literal); ok && lit.Kind == grammar.DoubleLiteral {
+			return a.emitCast(a.emitLiteral(lit, typeDouble), typeDouble, to)
+		}
 		return a.emitCast(a.emit(x.X, sc), from, to)
 	case *grammar.Binary:
 		return a.emitBinary(x, sc)

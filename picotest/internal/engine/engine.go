@@ -16,6 +16,7 @@ type Engine struct {
 	db     *db
 	store  *store
 	loaded map[string]loadedTable // system tables that SQLite holds, by name
+	plans  map[planKey][]bool     // kept plans: which parameters count as integers
 	closed bool
 }
 
@@ -40,7 +41,7 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{cfg: cfg, cat: newCatalog(), db: d, store: newStore(d), loaded: map[string]loadedTable{}}
+	e := &Engine{cfg: cfg, cat: newCatalog(), db: d, store: newStore(d), loaded: map[string]loadedTable{}, plans: map[planKey][]bool{}}
 	e.cat.users["admin"].password = cfg.AdminPassword
 	e.cat.cluster = cfg.Version
 	e.cat.grantBootstrap(cfg.Version)
@@ -111,7 +112,8 @@ func (e *Engine) SetLag(replicaset, instance string, lag bool) {
 func (e *Engine) SetCut(replicaset, instance string, cut bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.store.at(Copy{replicaset, instance}).cut = cut
+	c := e.store.at(Copy{replicaset, instance})
+	c.cut = cut || c.stopped
 }
 
 // Resync makes the copy equal to another instance's: before a planned switchover, or when an old leader comes back.

@@ -55,6 +55,13 @@ func (d *db) defineFunctions() error {
 		t := typeOfCode(a[1].(int64))
 		return nil, "Type mismatch: can not convert " + storageText(fromCell(a[0], t), t) + " to comparable type"
 	})
+	errs = append(errs, d.conn.CreateFunction("p_sound", 1, sqlite3.DETERMINISTIC, func(ctx sqlite3.Context, arg ...sqlite3.Value) {
+		if unreadable(argCell(arg[0])) {
+			d.fail(ctx, textSpoilt)
+			return
+		}
+		ctx.ResultInt64(1)
+	}))
 	def("p_many", 1, func([]cell) (cell, string) { return nil, textMany })
 	def("todec", 1, func(a []cell) (cell, string) { return cellDecimal(a[0]).exact(), "" })
 	def("todbl", 1, func(a []cell) (cell, string) { return cellFloat(a[0]), "" })

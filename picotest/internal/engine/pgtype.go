@@ -229,6 +229,8 @@ func Encode(v Value, oid uint32, format int16) ([]byte, error) {
 
 func encodeText(v Value) []byte {
 	switch v := v.(type) {
+	case hugeDouble:
+		return []byte(formatFloat(wholeClamped(float64(v))))
 	case bool:
 		if v {
 			return []byte("t")
@@ -261,8 +263,6 @@ func formatFloat(f float64) string {
 		return "-inf"
 	case f == 0:
 		return "0"
-	case f == math.Trunc(f):
-		f = float64(clampInt(f))
 	}
 	mant := strconv.FormatFloat(f, 'e', -1, 64)
 	digits, exps, _ := strings.Cut(mant, "e")
@@ -314,6 +314,8 @@ func encodeBinary(v Value, oid uint32) ([]byte, error) {
 		return binary.BigEndian.AppendUint64(nil, v), nil
 	case float64:
 		return binary.BigEndian.AppendUint64(nil, math.Float64bits(v)), nil
+	case hugeDouble:
+		return binary.BigEndian.AppendUint64(nil, math.Float64bits(float64(v))), nil
 	case Decimal:
 		return encodeNumeric(v), nil
 	case UUID:

@@ -168,7 +168,7 @@ func (s *Stmt) limits(r *runState, code string, args []Value, v View, o *Options
 // expand puts the rows of the view's copies in the place of each marker.
 func (s *Stmt) expand(r *runState, code string, v View, only map[int][]Copy) (string, error) {
 	key := expansion{code: code, epoch: s.eng.store.epoch, sys: r.sys}
-	if only != nil || len(v.Copies) > len(key.copies) || s.readsSystem() {
+	if only != nil || len(s.eng.store.spoilt) > 0 || len(v.Copies) > len(key.copies) || s.readsSystem() {
 		return s.expandText(r, code, v, only)
 	}
 	if copy(key.copies[:], v.Copies); s.expandedAs == key {
@@ -239,7 +239,7 @@ func (s *Stmt) tableText(r *runState, t *table, copies []Copy) (string, error) {
 		return "(SELECT " + list + " FROM " + name + ")", err
 	case t.global:
 		name, err := s.eng.store.ensure(t, s.eng.store.global)
-		return "(SELECT " + list + " FROM " + name + ")", err
+		return "(SELECT " + list + " FROM " + name + s.eng.store.sound(t) + ")", err
 	}
 	var parts []string
 	for _, c := range copies {
@@ -247,7 +247,7 @@ func (s *Stmt) tableText(r *runState, t *table, copies []Copy) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		parts = append(parts, fmt.Sprintf("SELECT %s, %s AS %s FROM %s", list, quoteText(r.uuidOf(c.Instance)), quote(instanceColumn), name))
+		parts = append(parts, fmt.Sprintf("SELECT %s, %s AS %s FROM %s%s", list, quoteText(r.uuidOf(c.Instance)), quote(instanceColumn), name, s.eng.store.sound(t)))
 	}
 	if len(parts) == 0 {
 		nulls := make([]string, len(t.columns))

@@ -50,6 +50,7 @@ func oldRow(t *table, src *source) string {
 func (s *Stmt) buildUpdate(n *grammar.Update) *Error {
 	s.kind, s.tag, s.counted, s.options = DML, "UPDATE", true, n.Options
 	a := s.an
+	a.constants = true
 	t, src, sc, from, err := s.target(n.Table)
 	if err != nil {
 		return err

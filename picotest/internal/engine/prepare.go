@@ -31,6 +31,7 @@ func (e *Engine) Prepare(s Session, sql string, oids []uint32) (*Stmt, *Error) {
 	if err := st.build(node); err != nil {
 		return nil, err
 	}
+	a.cast = onlyCast(node)
 	st.finish(node, oids)
 	return st, nil
 }

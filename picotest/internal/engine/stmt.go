@@ -169,7 +169,7 @@ func (s *Stmt) Run(_ context.Context, args []Value, v View) (*Result, *Error) {
 	if err := s.ready(args, v); err != nil {
 		return nil, err
 	}
-	res, err := s.plan.run(s, s.eng.begin(v.Instance), args, v)
+	res, err := s.plan.run(s, s.eng.begin(v.Instance), s.asPlanned(args, v), v)
 	if err != nil {
 		return nil, err
 	}

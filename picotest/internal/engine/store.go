@@ -11,6 +11,7 @@ type dataCopy struct {
 	n                    int
 	replicaset, instance string
 	lag, cut             bool
+	stopped              bool // cut for good
 	queue                []rowOp
 }
 
@@ -32,6 +33,8 @@ type store struct {
 	// epoch grows whenever a physical table is made or dropped.
 	epoch uint64
 	texts map[*table]*tableTexts
+	// spoilt are the tables, by id, that hold a row which can't be read.
+	spoilt map[uint64]bool
 	// latest is each table as of its last DDL: rows of older versions fit its copies too.
 	latest map[uint64]*table
 }
@@ -70,7 +73,7 @@ func (s *store) text(t *table) *tableTexts {
 }
 
 func newStore(d *db) *store {
-	return &store{db: d, copies: map[string][]*dataCopy{}, global: &dataCopy{}, next: 1, phys: map[uint64]map[int]bool{}, texts: map[*table]*tableTexts{}, latest: map[uint64]*table{}}
+	return &store{db: d, copies: map[string][]*dataCopy{}, global: &dataCopy{}, next: 1, phys: map[uint64]map[int]bool{}, texts: map[*table]*tableTexts{}, latest: map[uint64]*table{}, spoilt: map[uint64]bool{}}
 }
 
 func (s *store) find(replicaset, instance string) *dataCopy {
@@ -209,6 +212,7 @@ func (s *store) drop(t *table) error {
 	err := s.eachPhys(t.id, func(n int) error { return s.db.ddl("DROP TABLE %s", physName(t.id, n)) })
 	delete(s.phys, t.id)
 	delete(s.latest, t.id)
+	delete(s.spoilt, t.id)
 	s.epoch++
 	for _, copies := range s.copies {
 		for _, c := range copies {

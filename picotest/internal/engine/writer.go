@@ -83,6 +83,7 @@ func (w *writer) transaction(f func(w *writer) (int64, *Error)) (int64, *Error) 
 		return 0, broken(err)
 	}
 	for _, op := range w.ops {
+		w.s.eng.store.spoil(w.copy, op)
 		if err := w.s.eng.store.replicate(w.copy, op); err != nil {
 			return 0, broken(err)
 		}
