@@ -131,15 +131,13 @@ func (s *session) PrepareContext(ctx context.Context, query string) (driver.Stmt
 }
 
 // CheckNamedValue makes an argument fit to be sent.
-func (s *session) CheckNamedValue(nv *driver.NamedValue) error {
-	if nv.Name != "" {
-		return errNamed
-	}
-	return s.c.checkArgument(nv)
-}
+func (s *session) CheckNamedValue(nv *driver.NamedValue) error { return s.c.checkArgument(nv) }
 
 // checkArgument makes an argument fit to be sent, or refuses it.
 func (c *Connector) checkArgument(nv *driver.NamedValue) error {
+	if nv.Name != "" {
+		return errNamed
+	}
 	if err := wire.CheckNamedValue(nv); err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ type (
 
 // StatementStart describes a statement that begins.
 type StatementStart struct {
-	Operation   string        // query, exec, ping or prepare
+	Operation   string        // query, exec, ping, prepare; batch of a whole Batch, flight of its part for one node
 	SQL         string        // as it is sent
 	Fingerprint func() string // the text with its literals left out, shortened
 	Table       string        // the one table that it is about; empty if there are several or none, or the text isn't understood

@@ -14,11 +14,9 @@ import (
 
 // acquire gets a connection: the checkout's, or one of the node that the plan says.
 func (r *run) acquire() error {
-	// Not to be handed to a connection whose peer is gone: its outcome would be unknown. A look costs a system call.
-	risky := (r.op == opQuery || r.op == opExec) && r.text.Writes
 	l, ok, busy := r.c.pinned()
 	if ok {
-		if w := l.Conn(); w.Usable() && (!risky || w.Alive()) {
+		if w := l.Conn(); w.Usable() && (!r.risky() || w.Alive()) {
 			r.lease, r.extra = l, false
 			if r.hint != nil && r.hint.Placed {
 				return r.checkPin()
@@ -33,28 +31,11 @@ func (r *run) acquire() error {
 		tx.Lost = true
 		return ErrTxLost
 	}
-	if !r.x.started.Load() {
-		if err := r.x.Cluster.Start(r.ctx); err != nil {
-			return r.x.waitFailed(err)
-		}
-	}
-	if err := r.decide(); err != nil {
+	req, err := r.request()
+	if err != nil {
 		return err
 	}
-	r.planned = true
-	if r.x.Tracer != nil {
-		r.x.Tracer.Routed(r.ctx, &r.plan)
-	}
-	var req pool.Request
-	if r.plan.Kind != route.Balance {
-		req = r.x.routing.request(&r.plan)
-	}
-	req.Avoid = r.avoid
-	if risky {
-		req.Avoid, req.Look = r.x.roles.avoid(r.avoid), true
-	}
-	l, err := r.leaseFor(req)
-	if err != nil {
+	if l, err = r.leaseFor(req); err != nil {
 		return err
 	}
 	r.x.routing.tally(&r.plan, l.Node())
@@ -63,6 +44,34 @@ func (r *run) acquire() error {
 		r.c.pin(l)
 	}
 	return nil
+}
+
+// risky reports whether the operation must not be handed to a connection whose peer is gone: its
+// outcome would be unknown. A look costs a system call.
+func (r *run) risky() bool { return (r.op == opQuery || r.op == opExec) && r.text.Writes }
+
+// request says which connections may run it, once the cluster is known.
+func (r *run) request() (req pool.Request, err error) {
+	if !r.x.started.Load() {
+		if err := r.x.Cluster.Start(r.ctx); err != nil {
+			return req, r.x.waitFailed(err)
+		}
+	}
+	if err := r.decide(); err != nil {
+		return req, err
+	}
+	r.planned = true
+	if r.x.Tracer != nil {
+		r.x.Tracer.Routed(r.ctx, &r.plan)
+	}
+	if r.plan.Kind != route.Balance {
+		req = r.x.routing.request(&r.plan)
+	}
+	req.Avoid = r.avoid
+	if r.risky() {
+		req.Avoid, req.Look = r.x.roles.avoid(r.avoid), true
+	}
+	return req, nil
 }
 
 // checkPin refuses a hint that the checkout's node doesn't meet. What the key alone would say doesn't

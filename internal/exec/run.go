@@ -53,6 +53,7 @@ type run struct {
 	asks     bool // a server was asked for the text's sharding key
 	answer   *wire.Rows
 	affected int64
+	local    bool               // the text forbids the server to forward a part of it
 	offered  bool               // to the mirror
 	shadow   *mirror.Comparison // nil: not compared with the mirror
 
@@ -115,17 +116,22 @@ func (r *run) do() error {
 			if tx := r.c.Tx; tx != nil {
 				tx.tied = true
 			}
-			if r.asks {
-				r.x.routing.asked(r.text)
-			}
-			if r.text.Info.Class == sqltext.DDL && r.op.executes() {
-				r.x.Cluster.Hint(schema.HintTables)
-			}
+			r.heed()
 			return nil
 		}
 		if err = r.failed(err, false); err != nil {
 			return err
 		}
+	}
+}
+
+// heed notes what an answer without an error tells.
+func (r *run) heed() {
+	if r.asks {
+		r.x.routing.asked(r.text)
+	}
+	if r.text.Info.Class == sqltext.DDL && r.op.executes() {
+		r.x.Cluster.Hint(schema.HintTables)
 	}
 }
 
@@ -187,8 +193,9 @@ func (r *run) failed(err error, delivered bool) error {
 func (r *run) attempted(delivered bool) *attempt {
 	a := &attempt{
 		op: r.op, text: r.text, delivered: delivered, tx: r.c.Tx != nil,
-		// By its key, as an INSERT of one row, or as a block, which the server refuses to run over several.
-		oneBucket: r.plan.OneBucket() || r.text.Info.Rows == 1 || r.text.Info.Class == sqltext.Block,
+		// By its key, as an INSERT of one row, as a block, which the server refuses to run over several, or because
+		// it forbids the server to forward a part of it.
+		oneBucket: r.plan.OneBucket() || r.text.Info.Rows == 1 || r.text.Info.Class == sqltext.Block || r.local,
 		routable:  !r.plan.Routed() && (r.hint == nil || !r.hint.Placed) && r.op != opPrepare && !r.tied(),
 	}
 	if r.hint != nil {
@@ -202,6 +209,39 @@ func (r *run) tied() bool { return r.c.Tx != nil && r.c.Tx.tied && !r.extra }
 
 // weigh is failed without the count.
 func (r *run) weigh(err error, delivered bool) error {
+	o := r.conclude(err, delivered)
+	switch {
+	case o.lost:
+		r.c.drop(r.extra)
+		r.lease.Discard(pool.Lost)
+	case r.lease.Conn().Usable() && (o.stop || r.tied()): // a Tx runs it once more on the same connection
+		r.c.release(r.lease, r.extra)
+	default:
+		r.c.drop(r.extra)
+		r.lease.Release()
+	}
+	if o.stop {
+		return o.cause
+	}
+	if o.wait == 0 {
+		return nil
+	}
+	if serr := r.x.sleep(r.ctx, o.wait); serr != nil {
+		return fmt.Errorf("%w; %w", serr, o.cause)
+	}
+	return nil
+}
+
+// outcome is what is done about an attempt that failed.
+type outcome struct {
+	stop  bool          // the caller gets cause
+	lost  bool          // the connection is, by its node's fault
+	wait  time.Duration // before it is run again
+	cause error         // what the caller gets if it isn't run again after all
+}
+
+// conclude decides about an attempt that failed, and tells whoever else has to know.
+func (r *run) conclude(err error, delivered bool) outcome {
 	x, n := r.x, r.lease.Node()
 	v := judge(err, r.attempted(delivered))
 	cause := x.callersError(&v, r.text, n)
@@ -220,42 +260,31 @@ func (r *run) weigh(err error, delivered bool) error {
 	if v.kind == servererr.Stale || v.kind == servererr.Schema {
 		x.routing.outdated(r.text)
 	}
-	w := r.lease.Conn()
-	if r.tied() && v.action != giveUp && !w.Usable() {
+	usable := r.lease.Conn().Usable()
+	if r.tied() && v.action != giveUp && !usable {
 		// Elsewhere it would be no part of the Tx any more.
 		v.action = giveUp
 		if v.ending != unknown {
 			cause = fmt.Errorf("%w: %w", ErrTxLost, cause)
 		}
 	}
-	stop := v.action == giveUp || v.action != revive && (r.tries >= x.Options.MaxRetries || !x.budget.mayRetry())
-	if tx := r.c.Tx; tx != nil && stop && !r.extra {
+	o := outcome{lost: v.connErr, cause: cause}
+	o.stop = v.action == giveUp || v.action != revive && (r.tries >= x.Options.MaxRetries || !x.budget.mayRetry())
+	if tx := r.c.Tx; tx != nil && o.stop && !r.extra {
 		// What it runs next would run elsewhere; what it has here is its own.
-		tx.Lost, tx.tied = !w.Usable(), true
+		tx.Lost, tx.tied = !usable, true
 	}
-	switch {
-	case v.connErr:
-		r.c.drop(r.extra)
-		r.lease.Discard(pool.Lost)
-	case stop && w.Usable():
-		r.c.release(r.lease, r.extra)
-	case w.Usable() && r.tied():
-		r.c.release(r.lease, r.extra) // once more, on the same connection
-	default:
-		r.c.drop(r.extra)
-		r.lease.Release()
-	}
-	if stop {
-		return cause
+	if o.stop {
+		return o
 	}
 	x.budget.retried(v.action)
 	r.logRerun(v.action, n, err)
 	if v.action == revive {
-		return nil
+		return o
 	}
 	r.tries++
 	if v.action == reroute {
-		return nil
+		return o
 	}
 	if v.kind != servererr.Switchover {
 		r.avoid[(r.tries-1)%len(r.avoid)] = n.ID // of those that refuse writes, roles knows more
@@ -263,14 +292,12 @@ func (r *run) weigh(err error, delivered bool) error {
 	wait := r.tries - 1
 	if v.connErr {
 		if wait == 0 {
-			return nil // another node is as good now as later
+			return o // another node is as good now as later
 		}
 		wait-- // but not if it fails too
 	}
-	if serr := x.sleep(r.ctx, backoff(wait, retryBackoff, retryBackoffMax)); serr != nil {
-		return fmt.Errorf("%w; %w", serr, cause)
-	}
-	return nil
+	o.wait = backoff(wait, retryBackoff, retryBackoffMax)
+	return o
 }
 
 // logRerun says that a statement is run again, which its caller doesn't see. Of the text only the fingerprint

@@ -85,8 +85,11 @@ func consider(in *Input) (c candidate) {
 		return c
 	}
 	c.bound, c.tier = insert, tierOf(in, table)
+	if info.RowValues != nil && in.View.tables == nil {
+		c.refresh = schema.HintRows
+	}
 	switch {
-	case insert && in.KeyKnown:
+	case insert && in.KeyKnown && (info.RowValues == nil || !known): // of several rows servers say nothing
 		c.reason, c.detail = NotRoutable, info.Reason
 	case known && !table.byKey:
 		c.reason, c.detail = NotRoutable, "the table's distribution isn't one that is hashed here"
@@ -139,18 +142,21 @@ func toOwner(in *Input, c candidate) Plan {
 		p.Reason, p.Detail = v.noBuckets(c.tier)
 		return noShard(in, p, c.tier)
 	}
-	var key bucket.Key
 	if c.params != nil {
+		var key bucket.Key
 		p.Reason, p.Detail = hashParams(&key, in.Args, c.params, v.double)
+		v.own(&p, key.Bucket(count))
 	} else {
-		p.Reason, p.Detail = hashOwn(&key, in, c.table, v.double)
+		for row := 0; p.Reason == NoReason && row < max(in.Info.Rows, 1); row++ {
+			var key bucket.Key
+			if reason, detail := hashOwn(&key, in, c.table, row, v.double); reason != NoReason {
+				p = Plan{Tier: c.tier, Reason: reason, Detail: detail}
+				break
+			}
+			v.own(&p, key.Bucket(count))
+		}
 	}
 	if p.Reason != NoReason {
-		return noShard(in, p, c.tier)
-	}
-	p.Bucket, p.BucketKnown = key.Bucket(count), true
-	if p.ReplicasetUUID, ok = v.buckets.Lookup(c.tier, p.Bucket); !ok {
-		p.Reason, p.Detail, p.Refresh = NoBucket, "no replicaset owns it by the current map", schema.HintBuckets
 		return noShard(in, p, c.tier)
 	}
 	if o, ok := v.owners[p.ReplicasetUUID]; ok {
@@ -169,6 +175,28 @@ func toOwner(in *Input, c candidate) Plan {
 		p.Refresh = schema.HintUnknownReplicaset
 	}
 	return p
+}
+
+// own adds a row's bucket to a plan: its replicaset must be the one of the rows before.
+func (v *View) own(p *Plan, b uint64) {
+	if p.Reason != NoReason || (p.BucketKnown || p.Shared) && b == p.Bucket {
+		return
+	}
+	owner, ok := v.buckets.Lookup(p.Tier, b)
+	switch {
+	case !ok:
+		p.Reason, p.Detail, p.Refresh = NoBucket, "no replicaset owns it by the current map", schema.HintBuckets
+		p.Bucket, p.BucketKnown = b, !p.Shared && !p.BucketKnown
+		return
+	case p.ReplicasetUUID == "":
+		p.ReplicasetUUID, p.BucketKnown = owner, true
+	case p.ReplicasetUUID != owner:
+		*p = Plan{Tier: p.Tier, Reason: SeveralOwners}
+		return
+	default:
+		p.BucketKnown, p.Shared = false, true
+	}
+	p.Bucket = b
 }
 
 // readRole is where the server would read: any node of the replicaset, or one of that role.

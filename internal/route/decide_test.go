@@ -60,7 +60,13 @@ func TestInsertsByOwnReading(t *testing.T) {
 		{"insert into t (s) values ($1)", []any{"a"}, "balance not_routable"},
 		{"insert into t (s, id) values ($1)", []any{"a"}, "balance not_routable"}, // a column without a value
 		{"insert into t values (1, $1)", []any{"a"}, "balance not_routable"},
-		{"insert into t values ($1, $2), ($3, $4)", []any{int64(1), "a", int64(2), "b"}, "balance not_routable"},
+		{"insert into t values ($1, $2), ($3, $4)", []any{int64(1), "a", int64(255), "b"}, "leader i3 default_2"},
+		{"insert into t values ($1, $2), ($3, $4)", []any{int64(1), "a", int64(1), "b"}, "leader i3 default_2 default/1934"},
+		{"insert into t (s, id) values ($1, $2), ($3, $4)", []any{"a", int64(1), "b", int64(255)}, "leader i3 default_2"},
+		{"insert into t values ($1, $2), ($3, $4)", []any{int64(1), "a", int64(65536), "b"}, "balance several_owners"},
+		{"insert into t values ($1, $2), ($3, $4), (1)", []any{int64(1), "a", int64(255), "b"}, "balance not_routable"},
+		{"insert into t values ($1, $2), (2, $3)", []any{int64(1), "a", "b"}, "balance not_routable"},
+		{"insert into t values ($1, $2), ($3, $4)", []any{int64(1), "a"}, "balance not_routable"},
 		{"insert into t select id, s from g where id = $1", []any{int64(1)}, "balance not_routable"},
 		{"insert into t values ($1, $2)", []any{int64(1)}, "leader i3 default_2 default/1934"}, // the server will refuse it
 		{"insert into t values ($2, $1)", []any{int64(1)}, "balance not_routable"},
@@ -180,6 +186,7 @@ func TestReasons(t *testing.T) {
 	}
 	seen[MetaMiss], seen[NotRoutable] = true, true // TestInsertsByTheServersNotice
 	seen[LeaderEjected], seen[LeaderBusy] = true, true
+	seen[SeveralOwners] = true // TestInsertsByOwnReading
 	for _, r := range Reasons() {
 		if !seen[r] {
 			t.Errorf("%s never arose", r)

@@ -2,6 +2,7 @@ package route
 
 import (
 	"database/sql/driver"
+	"slices"
 
 	"github.com/picodata/go-picodata/internal/bucket"
 	"github.com/picodata/go-picodata/internal/schema"
@@ -21,10 +22,11 @@ func hashParams(key *bucket.Key, args []driver.NamedValue, params []schema.KeyPa
 	return NoReason, ""
 }
 
-// hashOwn hashes the key that the driver's own reading of the text found; ownKey has said yes.
-func hashOwn(key *bucket.Key, in *Input, t *keyTable, rule bucket.DoubleRule) (Reason, string) {
+// hashOwn hashes the key that the driver's own reading of the text found for a row; ownKey has said yes.
+func hashOwn(key *bucket.Key, in *Input, t *keyTable, row int, rule bucket.DoubleRule) (Reason, string) {
+	values := in.Info.Row(row)
 	for i := range t.key {
-		ref, _ := refOf(in.Info, t, &t.key[i])
+		ref, _ := refOf(in.Info, values, t, &t.key[i])
 		if ref.Param < 0 || ref.Param >= len(in.Args) {
 			return NotRoutable, "an argument of the key is missing"
 		}
@@ -37,30 +39,33 @@ func hashOwn(key *bucket.Key, in *Input, t *keyTable, rule bucket.DoubleRule) (R
 
 // ownKey says why the text doesn't give the table's whole key; "" if it does.
 func ownKey(info *sqltext.Info, t *keyTable) string {
-	if !info.Bound() {
+	if !info.Bound() && info.RowValues == nil {
 		return info.Reason
 	}
-	if info.Class == sqltext.Insert && info.Columns == nil && len(info.Values) != t.columns {
-		return "INSERT fills another number of columns than the table has"
-	}
-	for i := range t.key {
-		c := &t.key[i]
-		ref, ok := refOf(info, t, c)
-		switch {
-		case !ok:
-			return "a column of the sharding key is missing"
-		case ref.Param < 0:
-			return "a column of the sharding key isn't a parameter"
-		case ref.Cast != "" && castOID(ref.Cast) != c.oid:
-			// The bucket depends on the parameter's type and not on the column's.
-			return "a cast gives a column of the sharding key another type"
+	for row := range max(info.Rows, 1) {
+		values := info.Row(row)
+		if info.Class == sqltext.Insert && info.Columns == nil && len(values) != t.columns {
+			return "INSERT fills another number of columns than the table has"
+		}
+		for i := range t.key {
+			c := &t.key[i]
+			ref, ok := refOf(info, values, t, c)
+			switch {
+			case !ok:
+				return "a column of the sharding key is missing"
+			case ref.Param < 0:
+				return "a column of the sharding key isn't a parameter"
+			case ref.Cast != "" && castOID(ref.Cast) != c.oid:
+				// The bucket depends on the parameter's type and not on the column's.
+				return "a cast gives a column of the sharding key another type"
+			}
 		}
 	}
 	return ""
 }
 
-// refOf finds the value of a key's column in the text.
-func refOf(info *sqltext.Info, t *keyTable, c *keyColumn) (sqltext.Ref, bool) {
+// refOf finds the value of a key's column in the text; values are the row's, of an INSERT.
+func refOf(info *sqltext.Info, values []sqltext.Ref, t *keyTable, c *keyColumn) (sqltext.Ref, bool) {
 	if info.Class != sqltext.Insert {
 		for i := range info.Keys {
 			if info.Keys[i].Column == c.name {
@@ -70,14 +75,14 @@ func refOf(info *sqltext.Info, t *keyTable, c *keyColumn) (sqltext.Ref, bool) {
 		return sqltext.Ref{}, false
 	}
 	if info.Columns == nil {
-		if c.position < len(info.Values) {
-			return info.Values[c.position], true
+		if c.position < len(values) {
+			return values[c.position], true
 		}
 		return sqltext.Ref{}, false
 	}
 	for i := range info.Columns {
-		if info.Columns[i] == c.name && i < len(info.Values) {
-			return info.Values[i], true
+		if info.Columns[i] == c.name && i < len(values) {
+			return values[i], true
 		}
 	}
 	return sqltext.Ref{}, false
@@ -102,4 +107,35 @@ func castOID(name string) uint32 {
 		return bucket.OIDTimestamptz
 	}
 	return 0
+}
+
+// Owner names the replicaset that owns a row with these values in these columns, by its uuid; "" if that can't be
+// told. global: the table's rows are everywhere. The values are as they will be sent.
+func (v *View) Owner(table string, columns []string, row []driver.Value) (owner string, global bool) {
+	t, ok := v.tables.table(table)
+	if !ok || t.global || !t.byKey {
+		return "", ok && t.global
+	}
+	count, ok := v.buckets.Count(t.tier)
+	if !ok {
+		return "", false
+	}
+	var key bucket.Key
+	for i := range t.key {
+		at := slices.Index(columns, t.key[i].name)
+		if at < 0 || at >= len(row) || key.Add(row[at], t.key[i].oid, v.double) != "" {
+			return "", false
+		}
+	}
+	owner, _ = v.buckets.Lookup(t.tier, key.Bucket(count))
+	return owner, false
+}
+
+// KnowsTable reports whether the table's distribution is known.
+func (v *View) KnowsTable(name string) bool {
+	if v == nil {
+		return false
+	}
+	_, ok := v.tables.table(name)
+	return ok
 }

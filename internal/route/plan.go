@@ -48,6 +48,9 @@ type Plan struct {
 	Strict bool
 	// BucketKnown: Tier and Bucket are the statement's.
 	BucketKnown bool
+	// Shared: the rows of an INSERT lie in several buckets of one replicaset, ReplicasetUUID. By the server's own map
+	// they may lie elsewhere by now, so that this proves nothing about a refusal.
+	Shared bool
 	// Hinted: the caller's context decided.
 	Hinted bool
 	// Role is wanted of the node in addition; RoleAny: no matter.
@@ -76,7 +79,7 @@ type Plan struct {
 
 // Routed reports whether the statement goes to its key's replicaset without having been told to.
 func (p *Plan) Routed() bool {
-	return !p.Hinted && p.BucketKnown && p.Reason == NoReason && (p.Kind == Leader || p.Kind == Filter)
+	return !p.Hinted && (p.BucketKnown || p.Shared) && p.Reason == NoReason && (p.Kind == Leader || p.Kind == Filter)
 }
 
 // OneBucket reports whether the statement is known to touch one bucket only, so that an error of

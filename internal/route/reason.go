@@ -19,6 +19,7 @@ const (
 	NoTopology    Reason = "no_topology"    // nothing is known of buckets yet, or the user may not read it
 	UnknownTier   Reason = "unknown_tier"   // the statement's tier has no known buckets
 	NoBucket      Reason = "no_bucket"      // the key's hash isn't certain, or nobody owns its bucket at present
+	SeveralOwners Reason = "several_owners" // the rows of one INSERT belong to several replicasets
 	NoLeader      Reason = "no_leader"      // the replicaset is switching, or roles aren't known
 	LeaderEjected Reason = "leader_ejected" // the leader's connections failed; said by who leases
 	LeaderBusy    Reason = "leader_busy"    // the leader is full and routing_acquire_timeout over; said by who leases
@@ -27,7 +28,7 @@ const (
 
 // Reasons are all of them, in the order in which a statement meets them.
 func Reasons() []Reason {
-	return []Reason{MetaMiss, NotRoutable, NoTopology, UnknownTier, NoBucket, NoLeader, RoleExcluded, LeaderEjected, LeaderBusy}
+	return []Reason{MetaMiss, NotRoutable, NoTopology, UnknownTier, NoBucket, SeveralOwners, NoLeader, RoleExcluded, LeaderEjected, LeaderBusy}
 }
 
 var reasonWords = map[Reason]string{
@@ -36,6 +37,7 @@ var reasonWords = map[Reason]string{
 	NoTopology:    "the buckets of the cluster aren't known",
 	UnknownTier:   "the buckets of its tier aren't known",
 	NoBucket:      "the owner of its bucket can't be told",
+	SeveralOwners: "its rows belong to several replicasets",
 	NoLeader:      "the replicaset has no known leader at present",
 	LeaderEjected: "the leader is ejected after failed connections",
 	LeaderBusy:    "the leader has no free connection",

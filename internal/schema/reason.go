@@ -12,4 +12,5 @@ const (
 	HintNoNode            Reason = "no_node"            // a statement found no node
 	HintBuckets           Reason = "buckets"            // an answer proved the bucket map wrong
 	HintTables            Reason = "tables"             // a statement proved stale, a table unknown, DDL was run
+	HintRows              Reason = "rows"               // an INSERT of several rows was met, whose key servers do not tell
 )

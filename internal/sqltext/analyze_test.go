@@ -312,3 +312,38 @@ func BenchmarkAnalyze(b *testing.B) {
 		})
 	}
 }
+
+// Rows are known whole or not at all.
+func TestRowsOfInsert(t *testing.T) {
+	for _, c := range []struct {
+		sql  string
+		rows int
+		refs string
+	}{
+		{"insert into t values ($1, $2)", 1, "0 1"},
+		{"insert into t values ($1, $2), ($3, 7), ($4::int, ?)", 0, ""}, // $n and ? mixed
+		{"insert into t values ($1, $2), ($3, 7), ($4::int, $1) on conflict do nothing", 3, "0 1|2 -|3::int 0"},
+		{"insert into t (a, b) values (?, ?), (?, ?)", 2, "0 1|2 3"},
+		{"insert into t values ($1, $2), ($3)", 2, ""},
+		{"insert into t (a) values ($1), ($2, $3)", 2, ""},
+		{"insert into t values ($1, $2), ((select max(id) from u), $3), ($4, $5)", 0, ""},
+		{"insert into t values ($1, $2), ($3, $4) returning a", 0, ""},
+		{"insert into t values ($1, $2), ($3, $4", 0, ""},
+		{"insert into t values ($1, $2), ($3, $4),", 0, ""},
+	} {
+		info := Analyze(c.sql)
+		var rows []string
+		for i := range info.Rows {
+			var refs []string
+			for _, r := range info.Row(i) {
+				refs = append(refs, showRef(r))
+			}
+			if refs != nil {
+				rows = append(rows, strings.Join(refs, " "))
+			}
+		}
+		if got := strings.Join(rows, "|"); got != c.refs || info.Rows != c.rows {
+			t.Errorf("%s: %d rows, %q", c.sql, info.Rows, got)
+		}
+	}
+}

@@ -62,7 +62,10 @@ type Info struct {
 	// Values are the values of an INSERT … VALUES of exactly one row, in the order of the
 	// columns. nil for several rows, a SELECT, or other classes.
 	Values []Ref
-	// Rows is the number of rows of INSERT … VALUES.
+	// RowValues are the values of an INSERT … VALUES of several rows of equal length, row after row. nil if the
+	// rows differ in length or have too many values to be kept.
+	RowValues []Ref
+	// Rows is the number of rows of INSERT … VALUES; 0 unless the whole text was read.
 	Rows int
 	// Keys are the equalities between columns and parameters that every row which the WHERE of
 	// a SELECT, UPDATE or DELETE lets through must meet. Columns that an UPDATE sets are not among them.
@@ -92,3 +95,15 @@ func (i *Info) Fingerprint() string {
 // Bound reports whether the statement is of a kind that a sharding key could route:
 // an INSERT of one row, or one with equalities.
 func (i *Info) Bound() bool { return len(i.Values) > 0 || len(i.Keys) > 0 }
+
+// Row are the values of a row, counted from 0, of an INSERT … VALUES; nil if they aren't known.
+func (i *Info) Row(row int) []Ref {
+	if i.Rows <= 1 {
+		return i.Values
+	}
+	if i.RowValues == nil {
+		return nil
+	}
+	width := len(i.RowValues) / i.Rows
+	return i.RowValues[row*width : (row+1)*width]
+}

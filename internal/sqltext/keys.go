@@ -35,49 +35,70 @@ func (r *reader) insert(info *Info) {
 		info.Columns, info.Reason = nil, ReasonNoValues
 		return
 	}
+	var (
+		all   []Ref
+		rows  int
+		width = len(info.Columns)
+		whole = true // all has every value, and the rows are of one width
+	)
 	for first := true; first || r.isOp(','); first = false {
 		if !first {
 			r.pos++
 		}
-		if !r.row(info) {
-			info.Reason = ReasonSyntax
+		before := len(all)
+		if all, rows = r.row(info, all), rows+1; all == nil {
+			info.Columns, info.Reason = nil, ReasonSyntax
 			return
 		}
-		info.Rows++
+		if width == 0 {
+			width = len(all)
+		}
+		whole = whole && len(all)-before == width
+		if rows > 1 && len(all) > maxRowValues {
+			all, whole = all[:0], false // the rows are counted all the same
+		}
 	}
-	switch t := r.peek(); {
-	case t.kind != end && t.key != kwOn && t.key != kwOption:
+	if t := r.peek(); t.kind != end && t.key != kwOn && t.key != kwOption {
+		info.Columns, info.Reason = nil, ReasonSyntax
+		return
+	}
+	switch {
+	case rows > 1:
+		info.Rows, info.Reason = rows, ReasonRows
+		if whole {
+			info.RowValues = all
+		}
+	case !whole:
 		info.Reason = ReasonSyntax
-	case info.Rows > 1:
-		info.Values, info.Reason = nil, ReasonRows
-	case len(info.Columns) > 0 && len(info.Columns) != len(info.Values):
-		info.Reason = ReasonSyntax
+	default:
+		info.Rows, info.Values = rows, all
 	}
 }
 
-// row reads one row of VALUES. Only the first row's values are kept.
-func (r *reader) row(info *Info) bool {
+// maxRowValues bounds what is kept of an INSERT of several rows.
+const maxRowValues = 1 << 14
+
+// row reads one row of VALUES and appends its values to all; nil: it can't be read.
+func (r *reader) row(info *Info, all []Ref) []Ref {
 	if !r.isOp('(') {
-		return false
+		return nil
 	}
 	for first := true; first || r.isOp(','); first = false {
 		r.pos++
 		ref, ok := r.value()
 		if !ok {
-			return false
+			return nil
 		}
-		if info.Rows == 0 {
-			if info.Values == nil {
-				info.Values = make([]Ref, 0, max(len(info.Columns), info.Params))
-			}
-			info.Values = append(info.Values, ref)
+		if all == nil {
+			all = make([]Ref, 0, max(len(info.Columns), min(info.Params, maxRowValues)))
 		}
+		all = append(all, ref)
 	}
 	if !r.isOp(')') {
-		return false
+		return nil
 	}
 	r.pos++
-	return true
+	return all
 }
 
 // value reads one value up to a comma or parenthesis: a parameter with or without a cast, or

@@ -22,6 +22,7 @@ type state struct {
 	stats        metadata.TopologyStats
 	wantBuckets  bool
 	wantTables   bool
+	rows         bool // INSERTs of several rows are met: tables are to be known whatever servers tell of single rows
 	tablesDenied bool // _pico_table may not be read
 }
 
@@ -42,6 +43,12 @@ func (s *state) hint(reason schema.Reason) {
 	switch reason {
 	case schema.HintBuckets, schema.HintUnknownReplicaset:
 		s.wantBuckets = true
+	case schema.HintRows:
+		if s.rows {
+			s.mu.Unlock()
+			return
+		}
+		s.rows, s.wantTables = true, true
 	case schema.HintTables:
 		s.wantTables = true
 	}
@@ -62,6 +69,13 @@ func (s *state) tablesWanted() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.wantTables
+}
+
+// rowsSeen tells whether an INSERT of several rows was met.
+func (s *state) rowsSeen() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rows
 }
 
 // announceAttempt wakes those who wait in Start.

@@ -81,21 +81,23 @@ type tableReader struct {
 	pending bool     // it showed unfinished DDL, which ends without another mark
 }
 
-// tablesNeeded tells whether the sharding keys of tables have to be known, and can be of use.
-func tablesNeeded(o *options.Config, t *metadata.Topology) bool {
+// tablesNeeded tells whether the sharding keys of tables have to be known, and can be of use. rows: INSERTs of several
+// rows are met, of which servers tell nothing.
+func tablesNeeded(o *options.Config, t *metadata.Topology, rows bool) bool {
+	rows = rows && o.Routing != options.RoutingOff
 	if t == nil {
-		return o.Routing == options.RoutingKeys // nothing is known yet
+		return rows || o.Routing == options.RoutingKeys // nothing is known yet
 	}
 	if t.Static || !t.RolesKnown {
 		return false
 	}
-	return o.Routing == options.RoutingKeys || o.Routing == options.RoutingInsert && !t.MinVersion().HasQueryMetadata()
+	return rows || o.Routing == options.RoutingKeys || o.Routing == options.RoutingInsert && !t.MinVersion().HasQueryMetadata()
 }
 
 // refresh reads tables if something about them has changed. It is false if the connection is gone.
 func (r *tableReader) refresh(ctx context.Context, c *control, now *Reading) (alive bool) {
 	t := now.Topology
-	if !tablesNeeded(r.options, t) {
+	if !tablesNeeded(r.options, t, r.state.rowsSeen()) {
 		return true
 	}
 	asked := r.state.tablesWanted()

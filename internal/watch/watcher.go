@@ -96,13 +96,13 @@ func New(config Config) *Watcher {
 	if config.Rand == nil {
 		config.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
+	st := newState()
 	source := config.Source
 	if source == nil {
-		source = NewSQL(SQLConfig{Config: o, Tables: func(t *metadata.Topology) bool { return tablesNeeded(o, t) }, Clock: clock, BadRow: func(table, problem string) {
+		source = NewSQL(SQLConfig{Config: o, Tables: func(t *metadata.Topology) bool { return tablesNeeded(o, t, st.rowsSeen()) }, Clock: clock, BadRow: func(table, problem string) {
 			log.Warn("picodata: a row of a system table can't be used", "table", table, "problem", problem)
 		}})
 	}
-	st := newState()
 	w := &Watcher{options: o, clock: clock, state: st}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	p := &pace{rand: config.Rand, interval: o.TopologyUpdateInterval}

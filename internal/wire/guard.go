@@ -49,6 +49,7 @@ type guard struct {
 	draining bool
 	drain    int64     // bytes that may still be read once draining
 	drainEnd time.Time // and until when; set at the first wait
+	raw      bool      // rows are delivered as they came: a pipeline reads them
 	left     bool      // a row was passed over while draining
 	columns  int       // of the DataRows to come; -1 = no rows are allowed
 	oids     []uint32
@@ -91,6 +92,7 @@ func newGuard(nc net.Conn, sock *socket, encrypted, cleartext bool) *guard {
 func (g *guard) startOp() {
 	g.written, g.answered, g.draining, g.left, g.columns = 0, false, false, false, -1
 	g.rename, g.capture, g.hold, g.bind = "", false, false, nil
+	g.raw = false
 	g.fatal, g.saw, g.held, g.spoilt = nil, servererr.Evidence{}, nil, nil
 }
 
@@ -208,6 +210,10 @@ func (g *guard) frame(typ byte, length uint32, body []byte) (passage, error) {
 	case 'D':
 		if g.columns < 0 || g.outstanding == 0 {
 			return malformed("a row where none was announced")
+		}
+		if g.raw {
+			g.answered = true
+			return deliver, nil
 		}
 		if g.r < g.v {
 			return after, nil

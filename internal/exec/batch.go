@@ -1,0 +1,237 @@
+package exec
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/picodata/go-picodata/internal/pool"
+	"github.com/picodata/go-picodata/internal/sqltext"
+	"github.com/picodata/go-picodata/internal/wire"
+)
+
+// Item is one statement of a batch: the first part is the caller's, the second its answer.
+type Item struct {
+	Query string
+	Args  []driver.NamedValue
+
+	Columns  []string
+	Types    []uint32 // the columns' type OIDs
+	Rows     [][]driver.Value
+	Affected int64
+	Node     *pool.NodeInfo // the one that ran it last; nil: none
+	Err      error
+
+	run   run
+	piece wire.Piece
+	wait  time.Duration // before it is run again
+	cause error         // of the attempt that failed
+}
+
+// Batch runs statements together: in each round those that go to the same node are one flight, and nodes work in
+// parallel. Each is planned and judged as if it had come alone; those that may be run again make the next round.
+func (x *Executor) Batch(ctx context.Context, items []*Item) {
+	c := x.NewCheckout()
+	defer c.Forget()
+	var end func(*Ended)
+	if x.Tracer != nil {
+		ctx, end = x.Tracer.Statement(ctx, &Started{Operation: "batch", Text: x.texts.get(""), Args: len(items)})
+	}
+	hint := HintOf(ctx)
+	for _, it := range items {
+		text := x.texts.get(it.Query)
+		it.run = run{c: c, x: x, op: opOf(text), ctx: ctx, hint: hint, args: it.Args, text: text, extra: true}
+	}
+	sound := make([]*Item, 0, len(items))
+	for _, it := range items {
+		if err := it.run.settle(); err != nil {
+			it.Err = err
+			continue
+		}
+		sound = append(sound, it)
+	}
+	for pending := sound; len(pending) > 0; {
+		var flights sync.WaitGroup
+		groups := x.group(pending)
+		for _, g := range groups[min(1, len(groups)):] {
+			flights.Go(func() { x.fly(ctx, g) })
+		}
+		if len(groups) > 0 {
+			x.fly(ctx, groups[0])
+		}
+		flights.Wait()
+		pending = x.nextRound(ctx, pending)
+	}
+	if end != nil {
+		e := Ended{Attempts: 1}
+		for _, it := range items {
+			e.Rows += it.Affected
+			if e.Err == nil {
+				e.Err = it.Err
+			}
+		}
+		end(&e)
+	}
+}
+
+// opOf is the operation that a text alone would be: Query where rows are what it is for.
+func opOf(t *Text) operation {
+	if t.Info.Class == sqltext.Read {
+		return opQuery
+	}
+	return opExec
+}
+
+// answered notes an answer without an error.
+func (it *Item) answered() {
+	r := &it.run
+	r.affected = it.Affected
+	r.heed()
+	r.x.budget.succeeded()
+	switch {
+	case r.shadow == nil:
+	case r.op == opExec:
+		r.compare(nil)
+	default:
+		for _, row := range it.Rows {
+			r.shadow.Row(row)
+		}
+		r.shadow.Done(true)
+	}
+}
+
+// again marks an item that goes into the next round.
+var again = errors.New("to be run again")
+
+// nextRound are the items that may be run again, after the longest of their pauses.
+func (x *Executor) nextRound(ctx context.Context, items []*Item) []*Item {
+	var next []*Item
+	var wait time.Duration
+	for _, it := range items {
+		if it.Err == again {
+			next = append(next, it)
+			wait = max(wait, it.wait)
+		}
+	}
+	if wait > 0 && len(next) > 0 {
+		if err := x.sleep(ctx, wait); err != nil {
+			for _, it := range next {
+				it.Err = it.run.fail(fmt.Errorf("%w; %w", err, it.cause))
+			}
+			return nil
+		}
+	}
+	for _, it := range next {
+		it.Err = nil
+	}
+	return next
+}
+
+// group are items for the same nodes.
+type group struct {
+	req   pool.Request
+	items []*Item
+}
+
+// group plans each item. Those that can't be planned have their error.
+func (x *Executor) group(items []*Item) []*group {
+	var groups []*group
+	byReq := map[pool.Request]*group{}
+	for _, it := range items {
+		r := &it.run
+		req, err := r.request()
+		if err != nil {
+			it.Err = r.fail(err)
+			continue
+		}
+		look := req.Look
+		req.Look = false
+		g := byReq[req]
+		if g == nil {
+			g = &group{req: req}
+			byReq[req] = g
+			groups = append(groups, g)
+		}
+		g.req.Look = g.req.Look || look
+		g.items = append(g.items, it)
+	}
+	return groups
+}
+
+// fly runs a group on one connection.
+func (x *Executor) fly(ctx context.Context, g *group) {
+	first := &g.items[0].run
+	l, err := first.leaseFor(g.req)
+	if err != nil {
+		for _, it := range g.items {
+			it.Err = it.run.fail(err)
+		}
+		return
+	}
+	w := wireOf(l.Conn())
+	pieces := make([]*wire.Piece, len(g.items))
+	teller := first // of whom stuck knows: one that writes, if there is one
+	for i, it := range g.items {
+		r := &it.run
+		r.lease, r.lastNode = l, l.Node()
+		r.attempts++
+		x.routing.tally(&r.plan, l.Node())
+		if x.mirror != nil {
+			r.offer()
+		}
+		r.asks = len(it.Args) > 0 && x.routing.wants(r.text)
+		it.piece = wire.Piece{SQL: r.sql, Args: it.Args, Anew: r.asks}
+		pieces[i] = &it.piece
+		if !r.text.Info.PlainRead {
+			teller = r
+		}
+	}
+	teller.depart(w)
+	var end func(*Ended)
+	if x.Tracer != nil {
+		ctx, end = x.Tracer.Statement(ctx, &Started{Operation: "flight", Text: first.text, Args: len(pieces)})
+	}
+	err = w.Pipeline(ctx, pieces)
+	teller.arrive()
+	lost := false
+	for i, it := range g.items {
+		p := pieces[i]
+		if err != nil {
+			p.Err = err
+		}
+		it.Node = l.Node()
+		if p.Err == nil {
+			it.Columns, it.Types, it.Rows, it.Affected = p.Columns, p.Types, p.Rows, p.Affected
+			it.answered()
+			continue
+		}
+		o := it.run.conclude(p.Err, false)
+		lost = lost || o.lost
+		if !o.stop {
+			it.Err, it.wait, it.cause = again, o.wait, o.cause
+			continue
+		}
+		it.Err = it.run.fail(o.cause)
+		if it.run.shadow != nil {
+			it.run.compare(it.Err)
+		}
+	}
+	if end != nil {
+		e := Ended{Node: l.Node(), Reason: first.plan.Counter(), Attempts: 1}
+		for _, it := range g.items {
+			e.Rows += it.Affected
+			if e.Err == nil && it.Err != again {
+				e.Err = it.Err
+			}
+		}
+		end(&e)
+	}
+	if lost {
+		l.Discard(pool.Lost)
+	} else {
+		l.Release()
+	}
+}

@@ -1,0 +1,114 @@
+package exec
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"time"
+
+	"github.com/picodata/go-picodata/internal/bulk"
+	"github.com/picodata/go-picodata/internal/route"
+	"github.com/picodata/go-picodata/internal/schema"
+	"github.com/picodata/go-picodata/internal/servererr"
+)
+
+// Load is one table that rows are loaded into.
+type Load struct {
+	x       *Executor
+	table   string
+	columns []string
+}
+
+// LoadInto prepares a load. It waits until the cluster is known.
+func (x *Executor) LoadInto(ctx context.Context, table string, columns []string) (*Load, error) {
+	if err := x.Cluster.Start(ctx); err != nil {
+		return nil, x.waitFailed(err)
+	}
+	// A table that was made a moment ago is read about at the first miss.
+	x.Cluster.Hint(schema.HintRows)
+	for n := 0; !x.routing.view.Load().KnowsTable(table) && n < tablePauses; n++ {
+		x.Cluster.Hint(schema.HintTables)
+		if err := x.sleep(ctx, tablePause); err != nil {
+			return nil, err
+		}
+	}
+	return &Load{x: x, table: table, columns: columns}, nil
+}
+
+// How long a load waits to hear of its table. Without the right to read about tables it is lost, but once.
+const (
+	tablePause  = 20 * time.Millisecond
+	tablePauses = 25
+)
+
+// ForwardOff reports whether all servers know the option that forbids them to forward a statement.
+func (l *Load) ForwardOff() bool {
+	t := l.x.Cluster.Topology()
+	v := t.MinVersion()
+	return v.Known() && v.HasForward()
+}
+
+// Owner implements bulk.Target.
+func (l *Load) Owner(row []driver.Value) string {
+	owner, global := l.x.routing.view.Load().Owner(l.table, l.columns, row)
+	if global {
+		return bulk.Global
+	}
+	return owner
+}
+
+// Name is an owner's name for people.
+func (l *Load) Name(owner string) string {
+	switch owner {
+	case "":
+		return "any node"
+	case bulk.Global:
+		return "global"
+	}
+	if t := l.x.Cluster.Topology(); t != nil {
+		for i := range t.Replicasets {
+			if t.Replicasets[i].UUID == owner {
+				return t.Replicasets[i].Name
+			}
+		}
+	}
+	return owner
+}
+
+// The pauses while rows wait for a leader, or for buckets that are on their way.
+const (
+	loadBackoff    = 20 * time.Millisecond
+	loadBackoffMax = 250 * time.Millisecond
+	loadPatience   = 60 // pauses
+)
+
+// Pause waits before rows are sorted anew.
+func (l *Load) Pause(ctx context.Context, attempt int) error {
+	if attempt > loadPatience {
+		return fmt.Errorf("picodata: rows of %s find no owner after %d attempts: the buckets keep moving, or nobody leads their replicaset", l.table, attempt-1)
+	}
+	return l.x.sleep(ctx, backoff(attempt-1, loadBackoff, loadBackoffMax))
+}
+
+// Exec implements bulk.Target. Rows of an owner go to its leader only.
+func (l *Load) Exec(ctx context.Context, owner, sql string, args []driver.Value) (int64, error) {
+	named := make([]driver.NamedValue, len(args))
+	for i, v := range args {
+		named[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
+	}
+	c := l.x.NewCheckout()
+	defer c.Forget()
+	owned := owner != "" && owner != bulk.Global
+	if owned {
+		p := l.x.routing.plan(c.Text(sql), named, nil)
+		if p.Kind != route.Leader || p.ReplicasetUUID != owner {
+			return 0, bulk.ErrMoved
+		}
+	}
+	r := run{c: c, x: l.x, op: opExec, ctx: ctx, args: named, text: c.Text(sql), local: owned && l.ForwardOff()}
+	err := r.perform()
+	if report, _ := servererr.Of(err); owned && report.Kind == servererr.Forward {
+		return 0, bulk.ErrMoved
+	}
+	return r.affected, err
+}
