@@ -61,10 +61,14 @@ func leastBusy(candidates []options.Candidate, rnd uint64) int {
 	return best
 }
 
-// compareLoad compares in flight per weight.
+// compareLoad compares in flight per weight as it would be with this statement: without it, a node of a small weight would
+// get as much of a light load as one of a great weight. Two that have nothing to do are equal.
 func compareLoad(a, b *options.Candidate) int {
-	x := uint64(max(a.InFlight, 0)) * uint64(max(b.Weight, 1))
-	y := uint64(max(b.InFlight, 0)) * uint64(max(a.Weight, 1))
+	if a.InFlight <= 0 && b.InFlight <= 0 {
+		return 0
+	}
+	x := uint64(max(a.InFlight, 0)+1) * uint64(max(b.Weight, 1))
+	y := uint64(max(b.InFlight, 0)+1) * uint64(max(a.Weight, 1))
 	switch {
 	case x < y:
 		return -1

@@ -10,9 +10,14 @@ import (
 // it are noise inside one data centre.
 const nearestSlack = 500 * time.Microsecond
 
+// nearestTrickle is how many picks there are for one of a candidate that isn't near: what was measured of it becomes
+// old, and the kernel's smoothed round trip changes only by use.
+const nearestTrickle = 100
+
 // Nearest chooses the least busy of the candidates whose latency is within a window over the
 // lowest one: half of it more, at least 0.5 ms. A candidate whose latency isn't known counts as
-// near, so that it becomes known.
+// near, so that it becomes known. Of a hundred picks one goes to a candidate that isn't near, so that it's found out when that
+// has changed.
 type Nearest struct{}
 
 // NewNearest returns a Nearest.
@@ -27,11 +32,15 @@ func (*Nearest) Pick(candidates []options.Candidate, rnd uint64) int {
 		}
 	}
 	limit := lowest + max(lowest/2, nearestSlack)
-	best := -1
-	var sum uint64
+	trickle := below(mix(rnd, 1<<32), nearestTrickle) == 0
+	best, far := -1, -1
+	var sum, seen uint64
 	for i := range candidates {
 		c := &candidates[i]
 		if lowest > 0 && c.Latency > limit {
+			if seen++; trickle && below(mix(rnd, uint64(i)), seen) == 0 {
+				far = i
+			}
 			continue
 		}
 		w := uint64(max(c.Weight, 1))
@@ -48,6 +57,9 @@ func (*Nearest) Pick(candidates []options.Candidate, rnd uint64) int {
 				best = i
 			}
 		}
+	}
+	if far >= 0 {
+		return far
 	}
 	return best
 }

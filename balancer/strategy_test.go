@@ -106,16 +106,16 @@ func TestNearestStaysInTheWindow(t *testing.T) {
 	cs[2].Latency = 6*time.Millisecond + 1
 	cs[3].Latency = 40 * time.Millisecond
 	count := pickMany(NewNearest(), cs, 1000, 1)
-	if count[2]+count[3] != 0 || count[0] == 0 || count[1] == 0 {
-		t.Errorf("within half more than the lowest latency: %v", count)
+	if count[2]+count[3] > 25 || count[2] == 0 || count[3] == 0 || count[0] < 400 || count[1] < 400 {
+		t.Errorf("within half more than the lowest latency, but for one in a hundred: %v", count)
 	}
 	cs[0].InFlight = 3
-	if count := pickMany(NewNearest(), cs, 100, 1); count[1] != 100 {
+	if count := pickMany(NewNearest(), cs, 100, 1); count[1] < 95 || count[0] > 0 {
 		t.Errorf("of the near ones the least busy: %v", count)
 	}
 	cs[3].Latency = 0
 	cs[1].InFlight = 3
-	if count := pickMany(NewNearest(), cs, 100, 1); count[3] != 100 {
+	if count := pickMany(NewNearest(), cs, 100, 1); count[3] < 95 {
 		t.Errorf("an unknown latency counts as near: %v", count)
 	}
 	for i := range cs {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/picodata/go-picodata/internal/mirror"
 	"github.com/picodata/go-picodata/internal/pool"
+	"github.com/picodata/go-picodata/internal/pool/nodeset"
 	"github.com/picodata/go-picodata/internal/route"
 	"github.com/picodata/go-picodata/internal/schema"
 	"github.com/picodata/go-picodata/metadata"
@@ -108,7 +109,7 @@ type Executor struct {
 	texts   *textCache
 	routing routing
 	roles   roles
-	rules   *pool.Rules
+	rules   *nodeset.Rules
 	stuck   stuck
 	budget  budget
 	mirror  *mirror.Mirror // nil: none
@@ -132,7 +133,7 @@ func New(parts Parts) *Executor {
 		Parts:     parts,
 		texts:     newTextCache(o.QueryMetadataCacheSize, o.StripComments),
 		checkouts: make(map[*Checkout]struct{}),
-		rules:     pool.NewRules(o),
+		rules:     nodeset.NewRules(o),
 	}
 	x.routing.x = x
 	x.done, x.end = context.WithCancel(context.Background())

@@ -1,12 +1,9 @@
 package pool
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/picodata/go-picodata/options"
 )
 
 // A node that joins a running gate gets a growing part of its weight, so that it can warm up.
@@ -22,13 +19,17 @@ const seedPrefix = "seed:"
 // connections are closed now, those in use when they are released or by force after Options.DrainTimeout. New
 // nodes join with no connections and, unless this is the first Apply, a small part of their weight. A changed
 // address is a new node. What is the same is left alone. An ID that occurs twice is used once.
+//
+// Who waits for what the set no longer has fails now, unless Config.Fresh says that another set is on its way.
 func (g *Gate) Apply(nodes []NodeSpec) {
 	wanted := make(map[string]*NodeSpec, len(nodes))
 	byAddress := make(map[string]*NodeSpec, len(nodes))
+	weighted := false
 	for i := range nodes {
 		s := &nodes[i]
 		wanted[s.ID] = s
 		byAddress[s.Address] = s
+		weighted = weighted || !s.Overflow()
 	}
 	g.mu.Lock()
 	defer g.unlock()
@@ -36,12 +37,15 @@ func (g *Gate) Apply(nodes []NodeSpec) {
 		return
 	}
 	changed := !g.applied
-	now := g.now()
+	if weighted && g.set.Flat() {
+		g.set.Weighted()
+		changed = true
+	}
 	for id, n := range g.nodes {
 		s := wanted[id]
 		if s == nil && strings.HasPrefix(id, seedPrefix) {
 			// It was known by its address alone, and may have an identity now.
-			if s = byAddress[n.spec.Address]; s != nil && g.nodes[s.ID] == nil {
+			if s = byAddress[n.Spec.Address]; s != nil && g.nodes[s.ID] == nil {
 				delete(g.nodes, id)
 				g.nodes[s.ID] = n
 			} else {
@@ -49,12 +53,11 @@ func (g *Gate) Apply(nodes []NodeSpec) {
 			}
 		}
 		switch {
-		case s == nil || s.Address != n.spec.Address:
+		case s == nil || s.Address != n.Spec.Address:
 			g.leave(n)
-		case !sameSpec(&n.spec, s):
+		case !n.Spec.Same(s):
 			g.change(n, s)
 		default:
-			g.forget(n, now)
 			continue
 		}
 		changed = true
@@ -65,137 +68,145 @@ func (g *Gate) Apply(nodes []NodeSpec) {
 			changed = true
 		}
 	}
+	first := !g.applied
 	g.applied = true
-	g.due = true // what was unsure may be certain now
-	if !changed {
-		return
-	}
-	g.setShares()
-	g.publish()
-	for _, n := range g.slots {
-		if n != nil {
+	if changed {
+		if first && !weighted && len(nodes) > 0 {
+			g.event(Event{Kind: WeightsAllZero})
+		}
+		g.setMax()
+		g.publish()
+		for _, n := range g.nodes {
 			g.warmSoon(n)
 		}
+		g.set.Prune()
+		g.sayPanic()
 	}
-	g.sayPanic()
+	// What was unsure may be certain now.
+	for _, ln := range g.line.lanes {
+		if ln.waiting.len > 0 {
+			ln.enter(&g.line.ready)
+			g.due = true
+		}
+	}
+	g.failHopeless(false)
+}
+
+// Settled has those fail who wait for what the set doesn't have, once Config.Fresh says that it is up to date.
+func (g *Gate) Settled() {
+	g.mu.Lock()
+	defer g.unlock()
+	g.failHopeless(false)
 }
 
 // enter makes a node, or takes back one that is leaving.
 func (g *Gate) enter(s *NodeSpec) {
 	for n := range g.leaving {
-		if n.spec.ID == s.ID && n.spec.Address == s.Address {
-			delete(g.leaving, n)
-			stop(&n.drainTimer)
-			n.leaving = false
-			n.count.leaving.Store(false)
-			g.seat(n)
-			g.nodes[s.ID] = n
-			g.change(n, s)
-			g.event(Event{Kind: NodeJoined, Node: n.info})
-			if n.ejected {
-				n.probeTimer = g.clock.AfterFunc(max(n.health.Until().Sub(g.at(g.now())), 0), func() { g.probe(n) })
-			}
+		if n.Spec.ID == s.ID && n.Spec.Address == s.Address {
+			g.comeBack(n, s)
 			return
 		}
 	}
-	n := &node{gate: g, spec: *s, ramp: rampSteps}
+	n := &node{gate: g, ramp: rampSteps}
 	n.assigned.which = byNode
-	n.spec.Zone = maps.Clone(s.Zone)
-	n.setInfo()
-	g.seat(n)
-	g.nodes[s.ID] = n
-	if g.applied && len(g.nodes) > 1 {
+	if g.applied && len(g.nodes) > 0 {
 		n.ramp = 1
 		g.rampLater(n)
 	}
-	n.setWeight()
-	g.classify(n)
-	g.event(Event{Kind: NodeJoined, Node: n.info})
+	n.Spec = *s
+	g.addNode(n)
+	for t := range g.leaving {
+		if t.Spec.ID == s.ID || t.Spec.Address == s.Address {
+			n.twins = append(n.twins, t)
+		}
+	}
+	g.refresh(n)
+	g.event(Event{Kind: NodeJoined, Node: n.Info})
 }
 
-// seat gives a node its Candidate.Index.
-func (g *Gate) seat(n *node) {
-	if last := len(g.freeSlots) - 1; last >= 0 {
-		n.slot = g.freeSlots[last]
-		g.freeSlots = g.freeSlots[:last]
-		g.slots[n.slot] = n
-		return
+// comeBack takes back a node that is leaving.
+func (g *Gate) comeBack(n *node, s *NodeSpec) {
+	delete(g.leaving, n)
+	stop(&n.drainTimer)
+	n.leaving = false
+	n.count.leaving.Store(false)
+	n.Spec = *s
+	g.addNode(n)
+	g.condition(n)
+	g.event(Event{Kind: NodeJoined, Node: n.Info})
+	if n.Ejected {
+		n.probeTimer = g.clock.AfterFunc(max(n.health.Until().Sub(g.at(g.now())), 0), func() { g.probe(n) })
 	}
-	n.slot = len(g.slots)
-	g.slots = append(g.slots, n)
+	if n.ramp < rampSteps {
+		g.rampLater(n)
+	}
+	for _, t := range n.rivals() {
+		t.twins = slices.DeleteFunc(t.twins, func(x *node) bool { return x == n })
+		g.refresh(t)
+	}
+}
+
+// addNode puts a node into the set.
+func (g *Gate) addNode(n *node) {
+	n.setWeight()
+	n.Usable, n.Ready = false, false
+	g.set.Add(&n.Node)
+	if n.Index == len(g.slots) {
+		g.slots = append(g.slots, nil)
+	}
+	g.slots[n.Index] = n
+	g.nodes[n.Spec.ID] = n
+	n.publishSpec()
 }
 
 // change takes over a new description of a node.
 func (g *Gate) change(n *node, s *NodeSpec) {
-	regroup := n.spec.ID != s.ID || n.spec.Tier != s.Tier || n.spec.Replicaset != s.Replicaset || n.spec.Role != s.Role ||
-		n.spec.Eligible != s.Eligible || n.spec.Priority != s.Priority || n.spec.Weight != s.Weight ||
-		n.spec.Name != s.Name || !maps.Equal(n.spec.Zone, s.Zone) || len(n.members) == 0
-	zone := n.spec.Zone
-	if !maps.Equal(zone, s.Zone) {
-		zone = maps.Clone(s.Zone)
+	moved := g.set.Change(&n.Node, s)
+	if w := n.weightNow(); w != n.Weight {
+		n.Weight = w
+		g.set.Reweigh(&n.Node)
 	}
-	n.spec = *s
-	n.spec.Zone = zone
-	n.setInfo()
-	n.setWeight()
-	if regroup {
-		g.leaveAll(n)
-		g.classify(n)
-		g.rehome(n)
+	n.publishSpec()
+	if moved {
+		g.rehouse(n)
+		g.offered(n)
 	}
-	if !n.spec.Eligible {
+	if !n.Spec.Eligible {
 		n.closeIdle(closedStale)
 	}
 	g.trimExcess(n)
 	g.refresh(n)
-	g.event(Event{Kind: NodeChanged, Node: n.info})
+	g.event(Event{Kind: NodeChanged, Node: n.Info})
 }
 
-// classify puts a node into the classes that it belongs to.
-func (g *Gate) classify(n *node) {
-	n.usable = false
-	for _, c := range g.classes {
-		g.join(n, c)
-	}
-	g.refresh(n)
-}
-
-// rehome sees to the waiters of a node whose classes have changed.
-func (g *Gate) rehome(n *node) {
-	var list []*waiter
-	for w := n.assigned.head; w != nil; w = w.links[byNode].next {
-		list = append(list, w)
-	}
-	for _, w := range list {
-		l := levelIn(w.class, n)
-		if l == w.level {
-			continue
+// rehouse sees to the waiters of a node whose classes have changed.
+func (g *Gate) rehouse(n *node) {
+	for _, w := range n.assigned.list() {
+		if w.node == n && (n.leaving || n.LevelIn(w.lane.class) != w.level) {
+			g.relocate(w)
 		}
-		g.detach(w)
-		g.again(w)
 	}
 }
 
 // leave begins a node's drain.
 func (g *Gate) leave(n *node) {
-	delete(g.nodes, n.spec.ID)
+	delete(g.nodes, n.Spec.ID)
 	g.leaving[n] = struct{}{}
-	g.leaveAll(n)
+	g.set.Remove(&n.Node)
+	g.slots[n.Index] = nil
 	n.leaving = true
 	n.count.leaving.Store(true)
-	if n.isPoor {
-		n.isPoor = false
-		g.share.poor--
+	n.stopTimers()
+	if n.refusal.active {
+		n.refusal.active = false
+		g.login.refused--
 	}
-	g.slots[n.slot] = nil
-	g.freeSlots = append(g.freeSlots, n.slot)
-	g.stopTimers(n)
-	n.full, n.renewals = false, 0
+	n.full, n.renewals, n.yieldTo = false, 0, nil
 	n.health.Abandon()
-	g.event(Event{Kind: NodeDraining, Node: n.info, InUse: len(n.inUse)})
+	g.event(Event{Kind: NodeDraining, Node: n.Info, InUse: len(n.inUse)})
 	n.closeIdle(closedStale)
-	g.rehome(n)
-	g.unqueue(n)
+	g.rehouse(n)
+	g.dropDials(n)
 	n.drainTimer = g.clock.AfterFunc(g.opt.DrainTimeout, func() {
 		g.mu.Lock()
 		defer g.unlock()
@@ -218,39 +229,45 @@ func (g *Gate) gone(n *node) {
 	delete(g.leaving, n)
 	stop(&n.drainTimer)
 	g.retired.add(&n.count)
+	for _, t := range n.rivals() {
+		t.twins = slices.DeleteFunc(t.twins, func(x *node) bool { return x == n })
+		g.refresh(t)
+	}
 	g.publish()
-	g.event(Event{Kind: NodeGone, Node: n.info})
+	g.event(Event{Kind: NodeGone, Node: n.Info})
+}
+
+// rivals are the nodes that a leaving node counts for: they are the same server.
+func (n *node) rivals() []*node {
+	var list []*node
+	for _, t := range n.gate.nodes {
+		if slices.Contains(t.twins, n) {
+			list = append(list, t)
+		}
+	}
+	return list
 }
 
 // trimExcess closes idle connections over a cap that was lowered.
 func (g *Gate) trimExcess(n *node) {
-	if n.spec.MaxConns <= 0 {
-		return
-	}
-	for len(n.idle) > 0 && n.total()-n.closing > n.spec.MaxConns {
+	for n.Spec.MaxConns > 0 && len(n.idle) > 0 && n.live() > n.Spec.MaxConns {
 		pc := n.idle[0]
-		n.idle = slices.Delete(n.idle, 0, 1)
+		g.takeIdle(pc)
 		g.startClose(pc, closedExcess)
 	}
 }
 
-// setInfo makes the identity that leases carry.
-func (n *node) setInfo() {
-	s := &n.spec
-	n.info = &NodeInfo{ID: s.ID, Name: s.Name, Address: s.Address, Tier: s.Tier, Replicaset: s.Replicaset, ReplicasetName: s.ReplicasetName, Role: s.Role, Eligible: s.Eligible}
-	n.count.spec.Store(s.clone())
-}
-
-func (s *NodeSpec) clone() *NodeSpec {
-	c := *s
+// publishSpec makes the description that Stats reads.
+func (n *node) publishSpec() {
+	c := n.Spec
 	c.Target = nil
-	return &c
+	n.count.spec.Store(&c)
 }
 
 // setWeight derives the weight that strategies see.
-func (n *node) setWeight() {
-	n.weight = max(n.spec.Weight*n.ramp/rampSteps, 1)
-}
+func (n *node) setWeight() { n.Weight = n.weightNow() }
+
+func (n *node) weightNow() int { return max(n.Spec.Weight*n.ramp/rampSteps, 1) }
 
 // rampLater raises the weight of a node that starts slowly, step by step.
 func (g *Gate) rampLater(n *node) {
@@ -262,50 +279,22 @@ func (g *Gate) rampLater(n *node) {
 		}
 		n.ramp++
 		n.setWeight()
-		for i := range n.members {
-			if m := &n.members[i]; m.in && m.level.tracker != nil {
-				m.level.tracker.Set(n.slot, n.weight, g.rand())
-			} else {
-				g.refreshMember(n, m)
-			}
-		}
+		g.set.Reweigh(&n.Node)
 		if n.ramp < rampSteps {
 			g.rampLater(n)
 		}
 	})
 }
 
-// sameSpec tells whether two descriptions are the same, Target aside: it belongs to the address.
-func sameSpec(a, b *NodeSpec) bool {
-	return a.ID == b.ID && a.Name == b.Name && a.Address == b.Address && a.Tier == b.Tier && a.Replicaset == b.Replicaset &&
-		a.ReplicasetName == b.ReplicasetName && a.Role == b.Role && a.Weight == b.Weight && a.Priority == b.Priority &&
-		a.MaxConns == b.MaxConns && a.Eligible == b.Eligible && maps.Equal(a.Zone, b.Zone)
-}
-
-// Rules are what a configuration says of single nodes, made for looking up a thousand of them.
-type Rules struct {
-	maxConns                     int
-	weights, caps, priorityRules *options.RuleIndex
-}
-
-// NewRules reads a configuration, which may not change then.
-func NewRules(cfg *options.Config) *Rules {
-	return &Rules{maxConns: cfg.MaxConnsPerInstance, weights: options.IndexRules(cfg.NodeWeights),
-		caps: options.IndexRules(cfg.NodeMaxConns), priorityRules: options.IndexRules(cfg.NodePriorities)}
-}
-
-// Of returns the weight, cap and priority of a node: by its name, one of its
-// addresses or its tier, in this order, else the defaults. Nodes found by discovery inherit them this way.
-func (r *Rules) Of(name string, addresses []string, tier string) (weight, maxConns, priority int) {
-	weight, maxConns = options.DefaultWeight, r.maxConns
-	if v, ok := r.weights.Match(name, addresses, tier); ok {
-		weight = v
+// publish makes the list of nodes for Stats.
+func (g *Gate) publish() {
+	list := make([]*node, 0, len(g.nodes)+len(g.leaving))
+	for _, n := range g.nodes {
+		list = append(list, n)
 	}
-	if v, ok := r.caps.Match(name, addresses, tier); ok {
-		maxConns = v
+	for n := range g.leaving {
+		list = append(list, n)
 	}
-	if v, ok := r.priorityRules.Match(name, addresses, tier); ok {
-		priority = v
-	}
-	return weight, maxConns, priority
+	slices.SortFunc(list, func(a, b *node) int { return a.Spec.Compare(&b.Spec) })
+	g.list.Store(&list)
 }

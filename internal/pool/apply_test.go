@@ -332,7 +332,7 @@ func TestEvents(t *testing.T) {
 		g = New(Config{Dial: f.dial, Classify: classify, Options: o, OnEvent: func(e Event) {
 			kinds = append(kinds, e.Kind)
 			_ = g.Stats()
-			g.Full("nobody", 0)
+			g.makeFull("nobody", 0)
 		}})
 		b := spec("B", 10, 0)
 		g.Apply([]NodeSpec{b})
@@ -356,27 +356,4 @@ func TestEvents(t *testing.T) {
 		}
 		quiesce(t, g, f)
 	})
-}
-
-// Rules are inherited by name, address or tier, in this order.
-func TestRules(t *testing.T) {
-	o := options.New()
-	o.MaxConnsPerInstance = 7
-	o.NodeWeights = []options.NodeRule{{Selector: "tier:hot", Value: 3}, {Selector: "h:1", Value: 2}, {Selector: "i1", Value: 0}}
-	o.NodeMaxConns = []options.NodeRule{{Selector: "tier:hot", Value: 9}}
-	o.NodePriorities = []options.NodeRule{{Selector: "h:1", Value: 4}}
-	for _, c := range []struct {
-		name, address, tier          string
-		weight, maxConns, priorityOf int
-	}{
-		{"i1", "h:1", "hot", 0, 9, 4},
-		{"i2", "h:1", "hot", 2, 9, 4},
-		{"i3", "h:3", "hot", 3, 9, 0},
-		{"i4", "h:4", "default", options.DefaultWeight, 7, 0},
-	} {
-		w, m, p := NewRules(o).Of(c.name, []string{c.address}, c.tier)
-		if w != c.weight || m != c.maxConns || p != c.priorityOf {
-			t.Errorf("%s: weight %d, cap %d, priority %d; want %d, %d, %d", c.name, w, m, p, c.weight, c.maxConns, c.priorityOf)
-		}
-	}
 }

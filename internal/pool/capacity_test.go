@@ -233,7 +233,8 @@ func TestClusterCapStealsOnce(t *testing.T) {
 	})
 }
 
-// When a node joins, the rich give way to it, idle or busy, and the cap holds all the time.
+// When a node joins and the policy would send it statements, it gets its share of the connections, as its slow start
+// goes on, and the cap holds all the time.
 func TestClusterCapSharesAnew(t *testing.T) {
 	for _, busy := range []bool{false, true} {
 		t.Run(fmt.Sprintf("busy=%v", busy), func(t *testing.T) {
@@ -272,7 +273,7 @@ func TestClusterCapSharesAnew(t *testing.T) {
 				}
 				time.Sleep(100 * time.Millisecond)
 				g.Apply(specs)
-				for range 300 {
+				for range 1300 {
 					time.Sleep(10 * time.Millisecond)
 					mustHold(t, g)
 				}
@@ -282,8 +283,8 @@ func TestClusterCapSharesAnew(t *testing.T) {
 				for name, n := range f.nodes {
 					open := n.get(openOf)
 					total += open
-					if open < 3 || open > 5 {
-						t.Errorf("%s has %d connections, its share is 4; %d in all", name, open, g.total)
+					if busy && (open < 3 || open > 5) || open < 2 {
+						t.Errorf("%s has %d connections of %d", name, open, g.total)
 					}
 				}
 				if total > 12 {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/picodata/go-picodata/balancer"
+	"github.com/picodata/go-picodata/internal/pool/nodeset"
 )
 
 // physical is a connection and what the gate knows about it.
@@ -18,24 +19,30 @@ type physical struct {
 	idleSince int64
 	leasedAt  int64
 	replaced  bool // expired, and a dial for its successor was started
-	heir      heir // who gets its slot
+	given     bool // its statement was given up: the server may still be at it
+
+	// What demand.go goes by.
+	served   uint64        // demand.served when it became idle
+	older    *physical     // in demand.idle
+	newer    *physical     // in demand.idle
+	home     *nodeset.Node // leased here only because the cluster had no room for a connection there
+	lane     *lane         // it is closed for
+	to       *node         // it is closed for
+	returned bool          // to is where it should have been in the first place
 }
 
-// heir says whom a connection is closed for.
-type heir uint8
-
 const (
-	heirNone heir = iota
-	heirPoor
-	heirWaiter
+	// closeLinger bounds the wait for a server to close its end.
+	closeLinger = 750 * time.Millisecond
+	// abandonedMax bounds the time that a connection whose statement was given up counts, however long the server takes.
+	abandonedMax = 5 * time.Minute
+	// uncapped is what abandoned_limit is a share of where there is no cap.
+	uncapped = 100
 )
 
-// closeLinger bounds the wait for a server to close its end.
-const closeLinger = 750 * time.Millisecond
-
-// lingerer is what a Conn may offer: a Close that returns when the server has closed its end too, or after d. Only
-// then is there certainly room for another connection under a cap.
-type lingerer interface{ CloseWait(d time.Duration) error }
+// lingerer is what a Conn may offer: CloseWait ends it, and returns true when the server has closed its end too, or
+// false after d. Only then is there certainly room for another connection under a cap. It may be called again to wait on.
+type lingerer interface{ CloseWait(d time.Duration) bool }
 
 // closeReason says why a connection was closed.
 type closeReason uint8
@@ -44,7 +51,7 @@ type closeReason uint8
 const (
 	closedStale     closeReason = iota // its node left the set
 	closedExcess                       // more than the cap
-	closedRebalance                    // gave way to a node below its share
+	closedRebalance                    // closed for another node, under the cluster's cap
 	closedEvict                        // its node was ejected, or its generation is over
 	closedLost                         // failed in use
 	closedDead                         // found closed by the peer while idle
@@ -53,6 +60,7 @@ const (
 	closedIdle
 	closedShutdown
 	closeReasons
+	closedGiven // unusable, and the server may still be busy with it
 )
 
 var closeNames = [closeReasons]string{
@@ -76,32 +84,72 @@ func (g *Gate) startClose(pc *physical, why closeReason) {
 	g.closing++
 	pc.node.count.closed[why].Add(1)
 	g.closes = append(g.closes, pc)
-	g.event(Event{Kind: ConnClosed, Node: pc.node.info, Reason: closeNames[why]})
+	g.event(Event{Kind: ConnClosed, Node: pc.node.Info, Reason: closeNames[why]})
 }
 
 // closeConn runs on a goroutine of its own.
 func (g *Gate) closeConn(pc *physical) {
-	// It is given up whatever closing it says.
-	if l, ok := pc.conn.(lingerer); ok {
-		_ = l.CloseWait(closeLinger)
-	} else {
+	l, lingers := pc.conn.(lingerer)
+	if !lingers {
+		_ = pc.conn.Close() // it is given up whatever closing it says
+	}
+	ended := !lingers || l.CloseWait(closeLinger)
+	outside := false
+	if !ended && pc.given {
+		ended, outside = g.outlast(pc, l)
+	}
+	if lingers && !ended {
 		_ = pc.conn.Close()
 	}
 	g.mu.Lock()
+	if outside {
+		pc.node.outside--
+		g.demand.outside--
+		g.refresh(pc.node)
+	} else {
+		g.slotFree(pc)
+	}
+	g.done()
+	g.unlock()
+}
+
+// outlast waits for a server that is still at a statement which was given up. Some of those may stay outside the cap
+// (abandoned_limit): their slots are free at once. The others count until the server has let go.
+func (g *Gate) outlast(pc *physical, l lingerer) (ended, outside bool) {
+	g.mu.Lock()
+	if n := pc.node; !g.closed && !n.leaving && g.mayAbandon(n) {
+		outside = true
+		n.outside++
+		g.demand.outside++
+		g.slotFree(pc)
+	}
+	g.unlock()
+	for end := g.now() + int64(abandonedMax); !ended && g.now() < end && g.ctx.Err() == nil; {
+		ended = l.CloseWait(closeLinger)
+	}
+	return ended, outside
+}
+
+// mayAbandon tells whether one more given-up connection of a node may stay outside the caps.
+func (g *Gate) mayAbandon(n *node) bool {
+	limit := n.Spec.MaxConns
+	if limit <= 0 {
+		limit = uncapped
+	}
+	return n.outside < g.abandonable(limit) && (g.max == 0 || g.demand.outside < g.abandonable(g.max))
+}
+
+// abandonable is abandoned_limit of a cap.
+func (g *Gate) abandonable(limit int) int { return limit * 50 / 100 }
+
+// slotFree gives the slot of a closed connection to whom it was closed for, or to all.
+func (g *Gate) slotFree(pc *physical) {
 	n := pc.node
 	n.closing--
 	g.closing--
 	g.addTotal(-1)
-	switch pc.heir {
-	case heirPoor:
-		g.share.moving--
-		g.feedPoor()
-	case heirWaiter:
-		g.share.stealing--
-	}
+	g.passOn(pc)
 	g.freed(n)
-	g.done()
-	g.unlock()
 }
 
 // freed follows every end of a slot.
@@ -167,8 +215,9 @@ func (g *Gate) putIdle(pc *physical, now int64) {
 	n := pc.node
 	pc.idleSince = now
 	n.idle = append(n.idle, pc)
-	if g.waiting > 0 {
-		g.due = true // whoever was first in its queue couldn't use it; the next one may
+	if g.max > 0 {
+		pc.served = g.demand.served
+		g.demand.idle.add(pc)
 	}
 	if due := g.idleDue(pc); due > 0 && (n.idleDue == 0 || due < n.idleDue) {
 		g.armIdle(n, due, now)
@@ -179,7 +228,7 @@ func (g *Gate) putIdle(pc *physical, now int64) {
 func (g *Gate) idleDue(pc *physical) int64 {
 	due := pc.expires
 	limit := g.opt.MaxConnIdleTime
-	if pc.node.overflow() && g.opt.OverflowIdleTime > 0 && (limit <= 0 || g.opt.OverflowIdleTime < limit) {
+	if pc.node.Spec.Overflow() && !g.set.Flat() && g.opt.OverflowIdleTime > 0 && (limit <= 0 || g.opt.OverflowIdleTime < limit) {
 		limit = g.opt.OverflowIdleTime
 	}
 	if limit > 0 {
@@ -222,10 +271,12 @@ func (g *Gate) sweep(n *node) {
 			due = g.retireAt
 		case old:
 			left--
+			g.demand.idle.remove(pc)
 			g.startClose(pc, closedLifetime)
 			continue
 		case left > g.opt.MinIdleConnsPerInstance:
 			left--
+			g.demand.idle.remove(pc)
 			g.startClose(pc, closedIdle)
 			continue
 		default:

@@ -4,30 +4,39 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/picodata/go-picodata/balancer"
 )
 
-// The backoff of a node that has no room for another connection.
 const (
-	fullFirst = 200 * time.Millisecond
-	fullMax   = 10 * time.Second
+	// dialsPerNode bounds the dials to one node at a time.
+	dialsPerNode = 2
+	// staggerDelay is how long a dial may take before its waiters try another node beside it.
+	staggerDelay = 250 * time.Millisecond
+	// warmRetry is how long a failed dial delays the next one that keeps the minimum of idle connections.
+	warmRetry = time.Second
+	// spareDials bounds the dials under way at which another one that nobody waits for is put off: a pool of a
+	// thousand nodes doesn't open a thousand connections in one moment.
+	spareDials = 32
 )
 
-// warmRetry is how long a failed dial delays the next one that keeps the minimum of idle connections.
-const warmRetry = time.Second
-
-// spareDials bounds the dials under way at which another one that nobody waits for is put off: a pool of a
-// thousand nodes doesn't open a thousand connections in one moment.
-const spareDials = 32
+// dials is what is being dialled.
+type dials struct {
+	active    int     // under way
+	fast      int     // those of them that aren't slow
+	startable []*node // with dials that wait for a login to succeed
+	later     []*node // with dials that nobody waits for
+}
 
 // dialOp is one dial under way.
 type dialOp struct {
-	node  *node
-	slow  bool
-	over  bool
-	timer interface{ Stop() bool }
+	node       *node
+	slow       bool
+	over       bool
+	credential string // that Admit was told
+	timer      interface{ Stop() bool }
 }
 
 // reserve takes a slot for a dial.
@@ -35,54 +44,57 @@ func (g *Gate) reserve(n *node) {
 	n.dialing++
 	g.addTotal(1)
 	g.refresh(n)
-	g.due = true // if nobody waits for this dial, it may serve a waiter without a node
 }
 
 // trim gives back the slots of dials that haven't begun and that nobody waits for any more.
 func (g *Gate) trim(n *node) {
-	need := max(g.opt.MinIdleConnsPerInstance-len(n.idle), 0)
-	need = max(need, n.fed)
-	if n.ejected {
+	need := max(g.opt.MinIdleConnsPerInstance-len(n.idle), n.fed, 0)
+	if n.Ejected {
 		need = max(need, 1) // its probe
 	}
 	for n.dialing > n.active && n.spare() > need {
 		n.dialing--
 		g.addTotal(-1)
-		g.due = true
 	}
 }
 
-// unqueue gives back the slots of all dials that haven't begun. Nobody may wait for them.
-func (g *Gate) unqueue(n *node) {
+// dropDials gives back the slots of all dials that haven't begun, and finds others for those who wait for them.
+func (g *Gate) dropDials(n *node) {
+	for n.assigned.len > n.active {
+		g.relocate(n.assigned.tail)
+	}
 	drop := n.dialing - n.active
-	n.dialing = n.active
-	n.fed = 0
+	n.dialing, n.fed = n.active, 0
 	g.addTotal(-drop)
 	g.refresh(n)
 }
 
 // startDials starts what dials a node has slots for, two at a time. Until one login has succeeded dials go one
-// by one over all nodes: a wrong password is then found out by one refusal, not by as many as there are nodes.
+// by one over all nodes: a wrong password is then found out by one refusal of each, and not by two.
 func (g *Gate) startDials(n *node) {
 	stalled := n.stalled()
-	for n.active < dialsPerNode && n.active < n.dialing && !g.closed && !n.leaving {
-		if !g.login.proven && g.fast > 0 {
-			g.startable = append(g.startable, n)
+	for n.active < dialsPerNode && n.active < n.dialing && !g.closed && !n.leaving && (!n.refusal.active || n.refusal.asking) {
+		if !g.login.proven && g.dials.fast > 0 {
+			g.dials.startable = append(g.dials.startable, n)
 			break
 		}
-		if n.assigned.len <= n.active && g.dials >= spareDials {
+		if n.active > 0 && n.refusal.step > 0 {
+			break // it has refused the last login: one at a time
+		}
+		if n.assigned.len <= n.active && g.dials.active >= spareDials {
 			if !n.later {
 				n.later = true
-				g.later = append(g.later, n)
+				g.dials.later = append(g.dials.later, n)
 			}
 			break
 		}
 		op := &dialOp{node: n}
 		n.active++
-		g.dials++
-		g.fast++
+		n.trial = false
+		g.dials.active++
+		g.dials.fast++
 		op.timer = g.clock.AfterFunc(staggerDelay, func() { g.dialSlow(op) })
-		spec := n.spec
+		spec := n.Spec
 		g.spawn(func() { g.dial(op, spec) })
 	}
 	if stalled != n.stalled() {
@@ -92,15 +104,16 @@ func (g *Gate) startDials(n *node) {
 
 // startNext starts dials that had to wait: for a login to succeed, or for others that nobody waits for.
 func (g *Gate) startNext() {
-	for len(g.startable) > 0 && (g.login.proven || g.fast == 0) {
-		n := g.startable[0]
-		g.startable = g.startable[1:]
+	d := &g.dials
+	for len(d.startable) > 0 && (g.login.proven || d.fast == 0) {
+		n := d.startable[0]
+		d.startable = d.startable[1:]
 		g.startDials(n)
 		g.refresh(n)
 	}
-	for len(g.later) > 0 && g.dials < spareDials && (g.login.proven || g.fast == 0) {
-		n := g.later[0]
-		g.later = g.later[1:]
+	for len(d.later) > 0 && d.active < spareDials && (g.login.proven || d.fast == 0) {
+		n := d.later[0]
+		d.later = d.later[1:]
 		n.later = false
 		g.startDials(n)
 		g.refresh(n)
@@ -116,7 +129,7 @@ func (g *Gate) dial(op *dialOp, spec NodeSpec) {
 	}
 	begun := g.now()
 	op.node.count.dials.Add(1)
-	conn, err := g.cfg.Dial(context.WithValue(ctx, admitting{}, g), spec)
+	conn, err := g.cfg.Dial(context.WithValue(ctx, admitting{}, op), spec)
 	if err != nil && ctx.Err() != nil && g.ctx.Err() == nil {
 		err = fmt.Errorf("%w (%w)", context.Cause(ctx), err)
 	}
@@ -133,24 +146,23 @@ func (g *Gate) dial(op *dialOp, spec NodeSpec) {
 	op.timer.Stop()
 	wasStalled := n.stalled()
 	n.active--
-	g.dials--
 	n.dialing--
 	n.fed = max(n.fed-1, 0)
+	g.dials.active--
 	if op.slow {
 		n.slow--
 	} else {
-		g.fast--
+		g.dials.fast--
 	}
 	if err == nil {
-		g.dialed(n, conn, took, rtt)
+		g.dialed(op, conn, took, rtt)
 	} else {
 		g.addTotal(-1)
-		g.undialed(n, err)
+		g.dialFailed(op, err)
 		g.freed(n)
 	}
 	if wasStalled != n.stalled() {
 		g.condition(n)
-		g.due = true
 	}
 	if !n.leaving {
 		g.startDials(n)
@@ -162,13 +174,14 @@ func (g *Gate) dial(op *dialOp, spec NodeSpec) {
 }
 
 // dialed takes in a new connection.
-func (g *Gate) dialed(n *node, conn Conn, took int64, rtt time.Duration) {
+func (g *Gate) dialed(op *dialOp, conn Conn, took int64, rtt time.Duration) {
+	n := op.node
 	now := g.now()
 	pc := g.newPhysical(n, conn, now)
 	n.observe(int64(rtt), now)
 	n.observeDial(took, now)
-	g.event(Event{Kind: ConnOpened, Node: n.info})
-	g.login.passed()
+	g.event(Event{Kind: ConnOpened, Node: n.Info})
+	g.accepted(n, op.credential)
 	n.fullStep = 0
 	if g.closed || n.leaving {
 		why := closedStale
@@ -191,22 +204,9 @@ func (g *Gate) dialed(n *node, conn Conn, took int64, rtt time.Duration) {
 	g.offer(pc, now)
 }
 
-// reached is for every answer of a server: it lives.
-func (g *Gate) reached(n *node) {
-	if !n.health.Success(balancer.Dial, g.at(g.now())) {
-		return
-	}
-	n.ejected = false
-	stop(&n.probeTimer)
-	stop(&n.warmTimer)
-	g.event(Event{Kind: NodeReadmitted, Node: n.info})
-	g.condition(n)
-	g.warmSoon(n)
-	g.due = true
-}
-
-// undialed sees to a dial that failed. Its slot has been given back.
-func (g *Gate) undialed(n *node, err error) {
+// dialFailed sees to a dial that failed. Its slot has been given back.
+func (g *Gate) dialFailed(op *dialOp, err error) {
+	n := op.node
 	outcome := DialFailure
 	if g.cfg.Classify != nil {
 		outcome = g.cfg.Classify(err)
@@ -219,19 +219,22 @@ func (g *Gate) undialed(n *node, err error) {
 	}
 	if g.closed || n.leaving {
 		if w != nil {
-			g.again(w)
+			g.placeOrSettle(w)
 		}
 		return
 	}
 	var cooling *coolingError
 	if errors.As(err, &cooling) { // Admit said so: nothing was dialled
 		n.count.dials.Add(^uint64(0)) // minus one
-		if w != nil {
-			g.fail(w, cooling.LoginError)
+		g.coolDown(n)
+		g.tried(w, n, cooling.LoginError)
+		if n.Ejected {
+			g.probeLater(n)
 		}
+		g.failHopeless(true)
 		return
 	}
-	g.event(Event{Kind: DialFailed, Node: n.info, Err: err})
+	g.event(Event{Kind: DialFailed, Node: n.Info, Err: err})
 	if g.opt.MinIdleConnsPerInstance > 0 {
 		g.warmLater(n)
 	}
@@ -240,15 +243,13 @@ func (g *Gate) undialed(n *node, err error) {
 		g.reached(n)
 		g.setFull(n, 0)
 		if w != nil {
-			g.again(w)
+			g.placeOrSettle(w)
 		}
 	case DialLogin:
 		g.reached(n)
-		g.login.refuse(g, err, n)
-		if w != nil {
-			g.fail(w, g.login.err)
-		}
-		g.failAssigned()
+		refusal := g.refused(n, err, op.credential)
+		g.tried(w, n, refusal)
+		g.failHopeless(false)
 	case DialFatal:
 		g.reached(n)
 		if w != nil {
@@ -256,110 +257,19 @@ func (g *Gate) undialed(n *node, err error) {
 		}
 	default:
 		n.count.dialFailures.Add(1)
-		if w != nil {
-			w.tried = append(w.tried, n)
-			w.failures = append(w.failures, &NodeDialError{Node: n.spec.Name, Address: n.spec.Address, Err: err})
-			g.again(w)
-		}
-		g.failure(n, balancer.Dial)
+		g.tried(w, n, err)
+		g.failure(n, balancer.Dial, &NodeDialError{Node: n.Spec.Name, Address: n.Spec.Address, Err: err})
 	}
 }
 
-// again places a waiter that has lost its dial.
-func (g *Gate) again(w *waiter) {
-	if !g.place(w) {
-		g.settle(w)
-	}
-}
-
-// failAssigned ends all that wait for a dial, with the error of a refused login, and drops the dials that
-// haven't begun.
-func (g *Gate) failAssigned() {
-	for _, n := range g.nodes {
-		for n.assigned.head != nil {
-			g.fail(n.assigned.head, g.login.err)
-		}
-		g.unqueue(n)
-		if n.ejected && n.active == 0 {
-			g.probeLater(n)
-		}
-	}
-}
-
-// failure counts a connection failure against a node's health.
-func (g *Gate) failure(n *node, kind balancer.Evidence) {
-	probing := n.ejected
-	if !n.health.Failure(&g.healthy, kind, g.at(g.now()), g.rand()) {
+// tried has a waiter, if there is one, go on to the next node.
+func (g *Gate) tried(w *waiter, n *node, err error) {
+	if w == nil {
 		return
 	}
-	n.ejected = true
-	n.gen++
-	n.count.ejections.Add(1)
-	until := n.health.Until()
-	wait := until.Sub(g.at(g.now()))
-	kindOf := NodeEjected
-	if probing {
-		kindOf = ProbeFailed
-	}
-	g.event(Event{Kind: kindOf, Node: n.info, For: wait})
-	n.closeIdle(closedEvict)
-	stop(&n.probeTimer)
-	n.probeTimer = g.clock.AfterFunc(wait, func() { g.probe(n) })
-	g.condition(n)
-	g.reassign(n)
-	g.due = true
-}
-
-// probeGap is between two probes of one program: a cluster that comes back has many nodes to probe, and many programs
-// that do.
-const probeGap = 250 * time.Millisecond
-
-// probe dials a node whose ejection has ended. Nobody waits for it.
-func (g *Gate) probe(n *node) {
-	g.mu.Lock()
-	defer g.unlock()
-	if g.closed || n.leaving || !n.ejected {
-		return
-	}
-	if g.login.blocked(g) != nil {
-		g.probeLater(n)
-		return
-	}
-	if !n.probeSlot {
-		now := g.now()
-		at := max(g.nextProbe, now)
-		g.nextProbe = at + int64(balancer.Jitter(probeGap, g.rand()))
-		if at > now {
-			n.probeSlot = true
-			stop(&n.probeTimer)
-			n.probeTimer = g.clock.AfterFunc(time.Duration(at-now), func() { g.probe(n) })
-			return
-		}
-	}
-	n.probeSlot = false
-	if !n.health.Probe(g.at(g.now())) {
-		return
-	}
-	if n.dialing > 0 || g.canReserve(n) {
-		if n.dialing == 0 {
-			g.reserve(n)
-		}
-		g.startDials(n)
-		g.refresh(n)
-		return
-	}
-	// No slot is free: make one if that is possible, and come back.
-	if g.max > 0 && g.total >= g.max {
-		g.stealFor(n)
-	}
-	g.probeLater(n)
-}
-
-// probeLater puts a probe off that can't be made now.
-func (g *Gate) probeLater(n *node) {
-	n.health.Abandon()
-	stop(&n.probeTimer)
-	n.probeTimer = g.clock.AfterFunc(staggerDelay, func() { g.probe(n) })
+	w.tried = append(w.tried, &n.Node)
+	w.failures = append(w.failures, &NodeDialError{Node: n.Spec.Name, Address: n.Spec.Address, Err: err})
+	g.placeOrSettle(w)
 }
 
 // dialSlow lets others not wait for a dial that takes long.
@@ -372,11 +282,10 @@ func (g *Gate) dialSlow(op *dialOp) {
 	op.slow = true
 	n := op.node
 	n.slow++
-	g.fast--
+	g.dials.fast--
 	if n.stalled() {
 		g.condition(n)
 		g.reassign(n)
-		g.due = true
 	}
 	g.startNext()
 }
@@ -384,16 +293,12 @@ func (g *Gate) dialSlow(op *dialOp) {
 // reassign finds other nodes for the waiters of a node that is in trouble. Those for whom there is none keep
 // the dials under way, the oldest first; the rest wait without a node.
 func (g *Gate) reassign(n *node) {
-	var list []*waiter
-	for w := n.assigned.head; w != nil; w = w.links[byNode].next {
-		list = append(list, w)
-	}
 	kept := 0
-	for _, w := range list {
+	for _, w := range n.assigned.list() {
 		if w.over || w.node != n {
 			continue
 		}
-		m, l := g.choose(w.class, &w.avoid, append(w.tried[:len(w.tried):len(w.tried)], n))
+		m, l := g.choose(w, &n.Node)
 		switch {
 		case m != nil:
 			g.detach(w)
@@ -405,50 +310,15 @@ func (g *Gate) reassign(n *node) {
 		case kept < n.active:
 			kept++
 		default:
-			g.detach(w)
-			g.again(w)
+			g.relocate(w)
 		}
-	}
-}
-
-// setFull makes a node take no new connections for a while: d, or if that is 0 a time that doubles each time.
-func (g *Gate) setFull(n *node, d time.Duration) {
-	if d <= 0 {
-		d = balancer.Jitter(min(fullFirst<<min(n.fullStep, 16), fullMax), g.rand())
-		n.fullStep++
-	}
-	n.full = true
-	g.event(Event{Kind: NodeFull, Node: n.info, For: d})
-	stop(&n.fullTimer)
-	n.fullTimer = g.clock.AfterFunc(d, func() {
-		g.mu.Lock()
-		defer g.unlock()
-		if g.closed || n.leaving {
-			return
-		}
-		n.full = false
-		g.refresh(n)
-		g.warmSoon(n)
-		g.due = true
-	})
-	g.refresh(n)
-	g.reassign(n)
-}
-
-// Full tells the gate that a server has no room for further connections now. It counts as full for d, or for
-// a growing time if d is 0; connections that it has keep serving.
-func (g *Gate) Full(id string, d time.Duration) {
-	g.mu.Lock()
-	defer g.unlock()
-	if n := g.nodes[id]; n != nil && !g.closed {
-		g.setFull(n, d)
 	}
 }
 
 // keepWarm dials up to the minimum of idle connections.
 func (g *Gate) keepWarm(n *node) {
 	least := g.opt.MinIdleConnsPerInstance
-	if least <= 0 || g.closed || n.leaving || n.ejected || n.warmTimer != nil || !n.spec.Eligible || g.login.blocked(g) != nil {
+	if least <= 0 || g.closed || n.leaving || n.Ejected || n.warmTimer != nil || !n.Spec.Eligible {
 		return
 	}
 	for len(n.idle)+n.spare() < least && g.canReserve(n) {
@@ -468,11 +338,11 @@ func (g *Gate) warmSoon(n *node) {
 
 // rewarm sees to it, unless slots are short and wanted by waiters.
 func (g *Gate) rewarm() {
-	if len(g.cold) == 0 || g.max > 0 && g.waiting > 0 {
+	if len(g.cold) == 0 || g.max > 0 && g.line.waiting > 0 {
 		return
 	}
-	list := g.cold
-	g.cold = nil
+	list := slices.Clone(g.cold)
+	g.cold = g.cold[:0]
 	for _, n := range list {
 		n.cold = false
 		g.keepWarm(n)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/picodata/go-picodata/internal/pool/nodeset"
 )
 
 // ErrClosed is what a closed connector's operations fail with.
@@ -17,7 +19,7 @@ const listed = 8
 // NodeLoad says who holds a node's connections.
 type NodeLoad struct {
 	Name, Address string
-	State         string        // "", "ejected", "full" (the server said so), "slow" (dials take long)
+	State         string        // "", "ejected", "refuses the login", "full" (the server said so), "slow" (dials take long)
 	Max           int           // cap; 0 = none
 	Busy          int           // leased
 	Idle          int           // can't be used by the request, or there would be no error
@@ -179,8 +181,8 @@ func (e *DialError) Unwrap() []error {
 	return errs
 }
 
-// LoginError says that a node refused the login. While its cool-down lasts, everything that needs a new
-// connection fails with it at once: a server locks a user after four refusals in a row.
+// LoginError says that a node refused the login. While its cool-down lasts the node isn't dialled, for a server locks a
+// user after four refusals in a row; others are. A statement fails with it once all nodes that it could use have refused.
 type LoginError struct {
 	Node, Address string
 	CoolDown      time.Duration // from the refusal; 0 = none
@@ -195,7 +197,7 @@ func (e *LoginError) Error() string {
 	}
 	text := fmt.Sprintf("picodata: login refused by %s: %v", where, e.Err)
 	if e.CoolDown > 0 {
-		text += fmt.Sprintf("; no new connections are tried for %v", e.CoolDown)
+		text += fmt.Sprintf("; it isn't dialled again for %v", e.CoolDown)
 	}
 	return text
 }
@@ -205,12 +207,12 @@ func (e *LoginError) Unwrap() error { return e.Err }
 
 // timeoutError describes the nodes that a waiter waits for.
 func (g *Gate) timeoutError(w *waiter, limit time.Duration) error {
-	now := g.now()
-	e := &AcquireTimeoutError{Filter: g.describe(&w.class.key), Waited: limit, Max: g.max, Waiting: g.waiters}
+	ln := w.lane
+	e := &AcquireTimeoutError{Filter: g.describe(&ln.class.Filter), Waited: limit, Max: g.max, Waiting: g.line.waiters}
 	if g.max > 0 {
 		e.Open = g.total
 	}
-	e.Nodes = g.loads(w.class, now)
+	e.Nodes = g.loads(ln, g.now())
 	if len(w.failures) > 0 {
 		e.Dial = &DialError{Filter: e.Filter, Nodes: w.failures}
 	}
@@ -221,22 +223,25 @@ func (g *Gate) timeoutError(w *waiter, limit time.Duration) error {
 // isn't made for each.
 const loadsFor = 10 * time.Millisecond
 
-// loads describes who holds the connections of a class.
-func (g *Gate) loads(c *class, now int64) []NodeLoad {
-	if c.loads != nil && now-c.loadsAt < int64(loadsFor) {
-		return c.loads
+// loads describes who holds the connections of a lane's nodes.
+func (g *Gate) loads(ln *lane, now int64) []NodeLoad {
+	if ln.loads != nil && now-ln.loadsAt < int64(loadsFor) {
+		return ln.loads
 	}
-	nodes := slices.Clone(c.nodes)
-	slices.SortFunc(nodes, func(a, b *node) int { return compareSpecs(&a.spec, &b.spec) })
-	c.loads, c.loadsAt = make([]NodeLoad, 0, len(nodes)), now
-	for _, n := range nodes {
+	nodes := slices.Clone(ln.class.Nodes())
+	slices.SortFunc(nodes, func(a, b *nodeset.Node) int { return a.Spec.Compare(&b.Spec) })
+	ln.loads, ln.loadsAt = make([]NodeLoad, 0, len(nodes)), now
+	for _, x := range nodes {
+		n := g.node(x)
 		l := NodeLoad{
-			Name: n.spec.Name, Address: n.spec.Address, Max: n.spec.MaxConns,
+			Name: n.Spec.Name, Address: n.Spec.Address, Max: n.Spec.MaxConns,
 			Busy: len(n.inUse), Idle: len(n.idle), Dialing: n.dialing, Draining: n.closing, Waiting: n.assigned.len,
 		}
 		switch {
-		case n.ejected:
+		case n.Ejected:
 			l.State = "ejected"
+		case n.refusal.active:
+			l.State = "refuses the login"
 		case n.full:
 			l.State = "full"
 		case n.stalled():
@@ -245,37 +250,53 @@ func (g *Gate) loads(c *class, now int64) []NodeLoad {
 		for _, pc := range n.inUse {
 			l.Longest = max(l.Longest, time.Duration(now-pc.leasedAt))
 		}
-		c.loads = append(c.loads, l)
+		ln.loads = append(ln.loads, l)
 	}
-	return c.loads
+	return ln.loads
+}
+
+// describe is a filter in words, instances and replicasets by name where a node of the set tells it.
+func (g *Gate) describe(f *nodeset.Filter) string {
+	node, replicaset := f.Node, f.Replicaset
+	if f.Narrow() {
+		for _, n := range g.nodes {
+			if n.Spec.ID == f.Node && n.Spec.Name != "" {
+				node = n.Spec.Name
+			}
+			if n.Spec.Replicaset == f.Replicaset && n.Spec.ReplicasetName != "" {
+				replicaset = n.Spec.ReplicasetName
+			}
+		}
+	}
+	return f.Describe(node, replicaset)
 }
 
 // noNode describes what left a waiter without a node.
 func (g *Gate) noNode(w *waiter) error {
 	now := g.now()
-	c := w.class
-	e := &NoNodeError{Filter: g.describe(&c.key), Nodes: len(g.nodes), Waited: time.Duration(now - w.since)}
+	c := w.lane.class
+	e := &NoNodeError{Filter: g.describe(&c.Filter), Nodes: len(g.nodes), Waited: time.Duration(now - w.since)}
 	for _, n := range g.nodes {
-		l := levelIn(c, n)
+		l := n.LevelIn(c)
 		switch {
-		case !n.spec.Eligible:
+		case !n.Spec.Eligible:
 			e.Ineligible++
-		case !c.key.matches(&n.spec):
+		case !c.Filter.Matches(&n.Spec):
 			e.Unmatched++
-		case !c.key.admits(n.spec.Role):
-			if n.spec.Role == 0 {
+		case !c.Filter.Fits(&n.Spec):
+			if n.Spec.Role == 0 {
 				e.Roleless++
 			} else {
 				e.Unmatched++
 			}
 		case l == nil:
 			e.Overflow++
-		case n.ejected:
+		case n.Ejected:
 			e.Ejected++
 			if in := n.health.Until().Sub(g.at(now)); e.RetryIn == 0 || in < e.RetryIn {
 				e.RetryIn = max(in, 0)
 			}
-		case l.overflow:
+		case l.Overflow():
 			e.Overflow++
 		}
 	}

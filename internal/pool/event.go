@@ -16,19 +16,20 @@ const (
 	NodeReadmitted                  // it is used again
 	NodeFull                        // it has no room for new connections, and isn't asked For that time
 	DialFailed                      // Err says why
-	LoginRefused                    // no new connections For that time; Err says why
+	LoginRefused                    // the node isn't dialled For that time; Err says why
 	ConnOpened
 	ConnClosed     // Reason says why
 	AllEjected     // On: no node of the set is healthy, so ejected ones are used; off: that is over
 	OverflowBegan  // a node of weight 0 was leased, the first time in a second; Reason says why
 	CapRaised      // max_conns is less than the number of nodes; Max is in force
 	BalancerFailed // a user's strategy misbehaved; Reason says how. The first candidate was used
+	WeightsAllZero // no node has a weight above 0, so that weights of 0 don't mean overflow
 	eventKinds
 )
 
 var eventNames = [eventKinds]string{
 	"node joined", "node changed", "node draining", "node gone", "node ejected", "probe failed", "node readmitted", "node full",
-	"dial failed", "login refused", "connection opened", "connection closed", "all nodes ejected", "overflow", "cap raised", "balancer failed",
+	"dial failed", "login refused", "connection opened", "connection closed", "all nodes ejected", "overflow", "cap raised", "balancer failed", "all weights are 0",
 }
 
 // String names the kind as a log message.

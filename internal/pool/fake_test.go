@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/picodata/go-picodata/internal/pool/nodeset"
 	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
 	"go.uber.org/goleak"
@@ -216,11 +217,20 @@ func mustLease(t testing.TB, g *Gate, req Request) Lease {
 	return l
 }
 
+// makeFull makes a node have no room for d, as a 53300 does.
+func (g *Gate) makeFull(id string, d time.Duration) {
+	g.mu.Lock()
+	defer g.unlock()
+	if n := g.nodes[id]; n != nil && !g.closed {
+		g.setFull(n, d)
+	}
+}
+
 // check is the gate's laws; it must hold whenever the lock is free.
 func (g *Gate) check() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	total, waiting, all, idle := 0, 0, 0, 0
+	total, idle := 0, 0
 	nodes := make(map[*node]bool)
 	for _, n := range g.nodes {
 		nodes[n] = true
@@ -231,109 +241,106 @@ func (g *Gate) check() error {
 	for n := range nodes {
 		total += n.total()
 		idle += len(n.idle)
-		switch {
-		case n.active < 0 || n.active > dialsPerNode || n.active > n.dialing:
-			return fmt.Errorf("%s: %d dials under way, %d slots", n.spec.Name, n.active, n.dialing)
-		case n.spare() < 0:
-			return fmt.Errorf("%s: %d waiters for %d dials", n.spec.Name, n.assigned.len, n.dialing)
-		case n.slow < 0 || n.slow > n.active:
-			return fmt.Errorf("%s: %d slow of %d dials", n.spec.Name, n.slow, n.active)
-		case n.closing < 0:
-			return fmt.Errorf("%s: %d closing", n.spec.Name, n.closing)
-		case n.leaving && len(n.idle) > 0:
-			return fmt.Errorf("%s: idle connections on a leaving node", n.spec.Name)
-		}
-		stats := n.count.snapshot()
-		if stats.Idle != len(n.idle) || stats.Dialing != n.dialing || stats.Open != len(n.idle)+len(n.inUse)+n.closing {
-			return fmt.Errorf("%s: %d idle, %d in use, %d dialling, %d closing; stats say %+v", n.spec.Name, len(n.idle), len(n.inUse), n.dialing, n.closing, stats)
-		}
-		for _, pc := range n.idle {
-			if pc.gen != n.gen {
-				return fmt.Errorf("%s: an idle connection of generation %d in %d", n.spec.Name, pc.gen, n.gen)
-			}
-		}
-		if n.leaving {
-			continue
-		}
-		usable := len(n.idle) > 0 || n.spare() > 0 && !n.stalled() || g.canReserve(n)
-		if usable != n.usable {
-			return fmt.Errorf("%s (%d idle, %d in use, %d dialling, %d active, %d slow, %d closing, %d spare, cap %d, cluster %d of %d, full %v): usable is %v and should be %v",
-				n.spec.Name, len(n.idle), len(n.inUse), n.dialing, n.active, n.slow, n.closing, n.spare(), n.spec.MaxConns, g.total, g.max, n.full, n.usable, usable)
-		}
-		for i := range n.members {
-			m := &n.members[i]
-			if want := usable && (!n.ejected || m.class.panic); want != m.in {
-				return fmt.Errorf("%s: candidate of %v: %v, want %v", n.spec.Name, &m.class.key, m.in, want)
-			}
-			// Nobody waits for what lies there.
-			for w := m.class.waiting.head; w != nil; w = w.links[byClass].next {
-				if !m.in || containsNode(w.tried, n) || m.level.overflow && !g.overflowOpen(m.class, w.tried) {
-					continue
-				}
-				return fmt.Errorf("%s (%d idle, %d spare, %d of %d, cluster %d of %d, ejected %v) can take a connection and the waiter %d of %+v waits; it tried %d, avoids %v; stealing %d, moving %d",
-					n.spec.Name, len(n.idle), n.spare(), n.total(), n.spec.MaxConns, g.total, g.max, n.ejected, w.seq, m.class.key, len(w.tried), w.avoid, g.share.stealing, g.share.moving)
-			}
+		if err := g.checkNode(n); err != nil {
+			return fmt.Errorf("%s: %w", n.Spec.Name, err)
 		}
 	}
 	if total != g.total {
 		return fmt.Errorf("total is %d and should be %d", g.total, total)
 	}
-	for _, c := range g.classes {
-		waiting += c.waiting.len
-		all += c.waiting.len
-		if c.queued != (c.waiting.len > 0) {
-			return fmt.Errorf("class %v: queued is %v with %d waiting", &c.key, c.queued, c.waiting.len)
-		}
-		if err := c.waiting.check(); err != nil {
-			return err
-		}
-		living, healthy := 0, 0
-		for _, n := range c.nodes {
-			l := levelIn(c, n)
-			if n.living() && !l.overflow {
-				living++
-			}
-			if !n.ejected && (!l.overflow || g.opt.Overflow == options.OverflowAny) {
-				healthy++
-			}
-		}
-		if living != c.living || healthy != c.healthy {
-			return fmt.Errorf("class %v: living %d healthy %d, should be %d %d", &c.key, c.living, c.healthy, living, healthy)
-		}
-		for _, l := range c.levels {
-			all += l.assigned.len
-			usable := 0
-			for _, n := range c.nodes {
-				for i := range n.members {
-					if m := &n.members[i]; m.level == l && m.in {
-						usable++
-					}
-				}
-			}
-			if usable != l.usable {
-				return fmt.Errorf("class %v: %d candidates, should be %d", &c.key, l.usable, usable)
-			}
-			if err := l.assigned.check(); err != nil {
-				return err
-			}
-		}
+	if err := g.checkLanes(); err != nil {
+		return err
 	}
-	if waiting != g.waiting || all != g.waiters {
-		return fmt.Errorf("%d of %d wait, should be %d of %d", g.waiting, g.waiters, waiting, all)
+	listed := 0
+	for pc := g.demand.idle.oldest; pc != nil; pc = pc.newer {
+		listed++
 	}
-	if g.max > 0 && g.total > g.max && idle > 0 { // without idle ones the cap was lowered
+	if g.max > 0 && listed != idle {
+		return fmt.Errorf("%d idle connections in the list of %d", listed, idle)
+	}
+	if g.max > 0 && g.total-g.closing > g.max && idle > 0 { // without idle ones the cap was lowered
 		return fmt.Errorf("%d connections, max_conns is %d", g.total, g.max)
 	}
 	return nil
 }
 
-func containsNode(list []*node, n *node) bool {
-	for _, x := range list {
-		if x == n {
-			return true
+func (g *Gate) checkNode(n *node) error {
+	switch {
+	case n.active < 0 || n.active > dialsPerNode || n.active > n.dialing:
+		return fmt.Errorf("%d dials under way, %d slots", n.active, n.dialing)
+	case n.spare() < 0:
+		return fmt.Errorf("%d waiters for %d dials", n.assigned.len, n.dialing)
+	case n.slow < 0 || n.slow > n.active:
+		return fmt.Errorf("%d slow of %d dials", n.slow, n.active)
+	case n.closing < 0:
+		return fmt.Errorf("%d closing", n.closing)
+	case n.leaving && len(n.idle) > 0:
+		return errors.New("idle connections on a leaving node")
+	}
+	stats := n.count.snapshot()
+	if stats.Idle != len(n.idle) || stats.Dialing != n.dialing || stats.Open != len(n.idle)+len(n.inUse)+n.closing {
+		return fmt.Errorf("%d idle, %d in use, %d dialling, %d closing; stats say %+v", len(n.idle), len(n.inUse), n.dialing, n.closing, stats)
+	}
+	for _, pc := range n.idle {
+		if pc.gen != n.gen {
+			return fmt.Errorf("an idle connection of generation %d in %d", pc.gen, n.gen)
 		}
 	}
-	return false
+	if n.leaving {
+		return nil
+	}
+	state := fmt.Sprintf("%d idle, %d in use, %d dialling, %d active, %d slow, %d closing, %d spare, cap %d, cluster %d of %d, full %v, ejected %v, trial %v",
+		len(n.idle), len(n.inUse), n.dialing, n.active, n.slow, n.closing, n.spare(), n.Spec.MaxConns, g.total, g.max, n.full, n.Ejected, n.trial)
+	ready := n.ready()
+	if usable := ready || n.dialable(); usable != n.Usable || ready != n.Ready || n.Stalled != n.stalled() {
+		return fmt.Errorf("usable is %v, ready %v, stalled %v and should be %v, %v, %v (%s)", n.Usable, n.Ready, n.Stalled, usable, ready, n.stalled(), state)
+	}
+	if err := g.set.Check(&n.Node); err != nil {
+		return fmt.Errorf("%w (%s)", err, state)
+	}
+	// Nobody waits for what lies there.
+	var err error
+	n.Classes(func(c *nodeset.Class, l *nodeset.Level) {
+		ln := g.line.lanes[c]
+		if ln == nil || !n.Usable || n.Ejected && !c.Panic() || !n.Ready && g.full() {
+			return
+		}
+		for w := ln.waiting.head; w != nil; w = w.links[byLane].next {
+			if c.Open(&n.Node, w.tried) {
+				err = fmt.Errorf("can take a connection and the waiter %d of %+v waits; it tried %d, avoids %v (%s)", w.seq, c.Filter, len(w.tried), w.avoid, state)
+			}
+		}
+	})
+	return err
+}
+
+func (g *Gate) checkLanes() error {
+	waiting, all := 0, 0
+	for c, ln := range g.line.lanes {
+		waiting += ln.waiting.len
+		all += ln.waiting.len + ln.assigned.len
+		if c != ln.class || c.Held != ln.waiting.len+ln.assigned.len {
+			return fmt.Errorf("lane of %+v: held by %d, has %d and %d", c.Filter, c.Held, ln.waiting.len, ln.assigned.len)
+		}
+		if err := ln.waiting.check(); err != nil {
+			return err
+		}
+		if err := ln.assigned.check(); err != nil {
+			return err
+		}
+		switch {
+		case ln.in == &g.line.ready:
+			return fmt.Errorf("lane of %+v: what was freed for it wasn't looked at", c.Filter)
+		case ln.in == nil && ln.waiting.len > 0 && g.full() && c.Wants() && len(ln.waiting.head.tried) == 0:
+			return fmt.Errorf("lane of %+v: only the cluster's cap keeps it, and it isn't hungry", c.Filter)
+		case ln.in != nil && (ln.waiting.len == 0 || (*ln.in)[ln.at] != ln):
+			return fmt.Errorf("lane of %+v: out of place", c.Filter)
+		}
+	}
+	if waiting != g.line.waiting || all != g.line.waiters {
+		return fmt.Errorf("%d of %d wait, should be %d of %d", g.line.waiting, g.line.waiters, waiting, all)
+	}
+	return nil
 }
 
 func (q *queue) check() error {

@@ -6,9 +6,9 @@
 // connections all count. Nothing slow is done under the lock: dialling, closing and the caller's hooks
 // run outside it.
 //
-// The words: a lease is a connection in use by a session. A class is the set of nodes that one kind of
-// request may use. A level is the part of a class that comes before the next one (priority, weight 0, zone). A
-// waiter is a request that has no connection yet; it is assigned to a node while a dial is under way for it.
+// The words: a lease is a connection in use by a session. A waiter is a request that has no connection yet; it is
+// assigned to a node while a dial is under way for it. A lane is the waiters of one class of nodes (package nodeset). A
+// lane is hungry if only the cluster's cap keeps its waiters from a connection.
 package pool
 
 import (
@@ -19,15 +19,11 @@ import (
 	"time"
 
 	"github.com/picodata/go-picodata/balancer"
-	"github.com/picodata/go-picodata/metadata"
+	"github.com/picodata/go-picodata/internal/pool/nodeset"
 	"github.com/picodata/go-picodata/options"
 )
 
 const (
-	// dialsPerNode bounds the dials to one node at a time.
-	dialsPerNode = 2
-	// staggerDelay is how long a dial may take before its waiters try another node beside it.
-	staggerDelay = 250 * time.Millisecond
 	// aliveAfter is the idle time after which a connection's socket is looked at before it is leased. The look takes
 	// less than a microsecond, a statement sent to a socket that the peer has closed may have an unknown
 	// outcome; only a connection that was in use just now isn't worth it.
@@ -35,6 +31,12 @@ const (
 	// closeWait bounds how long Close waits for sockets to close.
 	closeWait = time.Second
 )
+
+// NodeSpec is a node as Apply gets it.
+type NodeSpec = nodeset.Spec
+
+// NodeInfo identifies the node of a lease. It is never changed.
+type NodeInfo = nodeset.Info
 
 // Conn is a physical connection as the gate sees it.
 type Conn interface {
@@ -47,43 +49,6 @@ type Conn interface {
 	Alive() bool
 }
 
-// NodeSpec is a node as Apply gets it.
-type NodeSpec struct {
-	ID             string // instance uuid, or "seed:host:port" while the identity isn't known
-	Name           string
-	Address        string // another address makes it another node
-	Tier           string
-	Replicaset     string // uuid
-	ReplicasetName string
-	Role           metadata.Role
-	Weight         int // 0 = overflow only
-	Priority       int // higher ones first
-	MaxConns       int // 0 = no cap
-	Zone           map[string]string
-	Eligible       bool // false: known, but excluded by the policy (role, tier); it is never leased
-	Target         any  // for Config.Dial
-}
-
-// NodeInfo identifies the node of a lease. It is never changed.
-type NodeInfo struct {
-	ID             string
-	Name           string
-	Address        string
-	Tier           string
-	Replicaset     string
-	ReplicasetName string
-	Role           metadata.Role
-	Eligible       bool // the policy (role, tiers) lets statements use it
-}
-
-// String is name@address, or what there is of it.
-func (n *NodeInfo) String() string {
-	if n.Name == "" || n.Name == n.Address { // nobody has identified it
-		return n.Address
-	}
-	return n.Name + "@" + n.Address
-}
-
 // DialOutcome says what a failed dial means.
 type DialOutcome uint8
 
@@ -93,8 +58,8 @@ const (
 	DialFailure DialOutcome = iota
 	// DialCapacity: the server has no room (53300). The node counts as full for a while; its health doesn't suffer.
 	DialCapacity
-	// DialLogin: the login was refused. The error is returned at once, and no new connection
-	// is tried anywhere until a cool-down ends, for a server locks a user after four refusals.
+	// DialLogin: the node refused the login. It isn't dialled until a cool-down ends, for a server locks a user after
+	// four refusals; the next candidate is tried.
 	DialLogin
 	// DialFatal: no other node would do better (configuration). The error is returned at once.
 	DialFatal
@@ -107,10 +72,10 @@ type Config struct {
 	// Classify says what an error of Dial means. nil: every error is a DialFailure.
 	Classify func(error) DialOutcome
 	// PasswordChanges: the next dial may log in with another password than the last one. Dials begin during the
-	// cool-down after a refused login, and ask Admit.
+	// cool-downs after refused logins, and ask Admit.
 	PasswordChanges bool
 	// Fresh tells whether the node set is known to be up to date. nil: it is. While it isn't, a
-	// request that no node matches waits instead of failing at once.
+	// request that no node matches waits instead of failing at once. It is called with the gate's lock held.
 	Fresh func() bool
 	// Options is read only. Its capacity, health and balancing settings are used.
 	Options *options.Config
@@ -123,26 +88,6 @@ type Config struct {
 	Rand func() uint64
 }
 
-// Request says which nodes may serve a lease. The zero Request is for any node of the set.
-type Request struct {
-	Node       string               // ID of the one node
-	Replicaset string               // uuid
-	Tier       string               // name
-	Role       options.InstanceRole // RoleAny: no matter
-	// Strict: only nodes that match will do. Otherwise Node, Replicaset, Tier and Role are a preference: if it
-	// can't be met within Wait, the lease comes from any node of the set.
-	Strict bool
-	// Wait bounds the wait for a preference. 0: no wait, but a dial is waited for.
-	Wait time.Duration
-	// IgnoreWeights treats all matching nodes alike whatever their weight and priority. Requests with Node or Replicaset do so anyway.
-	IgnoreWeights bool
-	// Avoid are IDs of nodes that are used only if nobody else can.
-	Avoid [4]string
-	// Look has an idle connection's socket looked at before it is leased, however short a time it was idle: what
-	// is about to be sent must not be sent to a peer that is gone.
-	Look bool
-}
-
 // Gate is the pool of one cluster. All methods are safe for concurrent use.
 type Gate struct {
 	cfg     Config
@@ -151,38 +96,33 @@ type Gate struct {
 	system  bool
 	epoch   time.Time
 	rand    func() uint64
-	zones   balancer.Zones
 	healthy balancer.HealthConfig
 	ctx     context.Context
 	cancel  context.CancelFunc
 
-	mu         sync.Mutex
-	nodes      map[string]*node // those of the set, by ID
-	leaving    map[*node]struct{}
-	slots      []*node // by Candidate.Index
-	freeSlots  []int
-	classes    map[classKey]*class
-	all        *class // of the zero Request
-	applied    bool   // Apply was called: later joiners start slowly
-	seq        uint64 // of the last waiter
-	waiters    int    // all of them
-	waiting    int    // those without a node
-	queues     []*class
-	max        int // cap of the cluster; 0 = none
-	total      int // connections that count toward it
-	closing    int // those of them that are being closed
-	share      shares
-	panicking  bool    // AllEjected was reported
+	mu        sync.Mutex
+	set       *nodeset.Set
+	nodes     map[string]*node // those of the set, by ID
+	slots     []*node          // the same, by nodeset.Node.Index
+	leaving   map[*node]struct{}
+	applied   bool // Apply was called: later joiners start slowly
+	panicking bool // AllEjected was reported
+
+	line   line   // the waiters
+	dials  dials  // under way
+	demand demand // what the cluster's cap is given to
+	login  login
+
+	nextProbe int64 // when the next probe may begin
+
+	max      int   // cap of the cluster; 0 = none
+	total    int   // connections that count toward it
+	closing  int   // those of them that are being closed
+	retireAt int64 // before it, no further connection ends for its age
+
 	due        bool    // something was freed: waiters may be placed
 	cold       []*node // their minimum of idle connections is to be seen to
 	overflowAt int64   // the last lease of a node of weight 0
-	retireAt   int64   // before it, no further connection ends for its age
-	dials      int     // under way
-	fast       int     // those of them that aren't slow
-	startable  []*node // with dials that wait for a login to succeed
-	later      []*node // with dials that nobody waits for
-	nextProbe  int64   // when the next probe may begin: now()
-	login      login
 	closed     bool
 	tasks      int // goroutines of the gate
 	quiet      chan struct{}
@@ -205,7 +145,6 @@ func New(cfg Config) *Gate {
 		rand:    cfg.Rand,
 		nodes:   make(map[string]*node),
 		leaving: make(map[*node]struct{}),
-		classes: make(map[classKey]*class),
 	}
 	if g.opt == nil {
 		g.opt = options.New()
@@ -219,7 +158,6 @@ func New(cfg Config) *Gate {
 	}
 	g.epoch = g.clock.Now()
 	g.overflowAt = -int64(time.Hour) // long ago: overflow in the first second is news too
-	g.zones = balancer.ParseZones(g.opt.PreferZones)
 	g.healthy = balancer.HealthConfig{
 		Threshold:   g.opt.EjectionFailureThreshold,
 		Window:      g.opt.EjectionFailureWindow,
@@ -227,8 +165,8 @@ func New(cfg Config) *Gate {
 		MaxDuration: g.opt.EjectionMaxDuration,
 	}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
-	g.all = newClass(classKey{})
-	g.classes[classKey{}] = g.all
+	g.set = nodeset.New(g.opt, g.rand)
+	g.line.lanes = make(map[*nodeset.Class]*lane)
 	empty := []*node{}
 	g.list.Store(&empty)
 	return g
@@ -245,6 +183,12 @@ func (g *Gate) now() int64 {
 // at is the time of a now.
 func (g *Gate) at(now int64) time.Time { return g.epoch.Add(time.Duration(now)) }
 
+// node is the gate's side of a node of the set.
+func (g *Gate) node(n *nodeset.Node) *node { return g.slots[n.Index] }
+
+// full tells whether the cluster's cap is reached.
+func (g *Gate) full() bool { return g.max > 0 && g.total >= g.max }
+
 // Lease returns a connection for a request. The errors are *NoNodeError (no node matches), *AcquireTimeoutError,
 // *DialError (no candidate could be connected to), *LoginError, ErrClosed and the context's own.
 //
@@ -253,6 +197,7 @@ func (g *Gate) Lease(ctx context.Context, req Request) (Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return Lease{}, err
 	}
+	filter := req.filter()
 	for {
 		now := g.now()
 		g.mu.Lock()
@@ -260,18 +205,20 @@ func (g *Gate) Lease(ctx context.Context, req Request) (Lease, error) {
 			g.mu.Unlock()
 			return Lease{}, ErrClosed
 		}
-		c := g.classOf(&req)
-		n, l := g.choose(c, &req.Avoid, nil)
-		if n == nil || len(n.idle) == 0 {
-			return g.leaseSlowly(ctx, &req, c, n, l, now)
+		c := g.set.Class(&filter)
+		at, l := g.set.Choose(c, &nodeset.Choice{Avoid: req.Avoid, Full: g.full()})
+		g.fault()
+		if at == nil {
+			return g.wait(ctx, &req, c, nil, nil, now)
 		}
-		pc := n.popIdle()
-		lease := g.lend(pc, now)
-		n.count.leases.Add(1)
-		g.countOverflow(c, l, nil, n, now)
+		n := g.node(at)
+		if len(n.idle) == 0 {
+			return g.wait(ctx, &req, c, n, l, now)
+		}
+		pc := g.popIdle(n)
 		look := req.Look || now-pc.idleSince > int64(aliveAfter) || n.suspectAt > 0 && pc.idleSince <= n.suspectAt
+		lease := g.lend(pc, l, nil, now)
 		g.refresh(n)
-		g.migrate()
 		g.unlock()
 		if !look || pc.conn.Alive() {
 			return lease, nil
@@ -288,7 +235,7 @@ func (g *Gate) Ejected(id string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n := g.nodes[id]
-	return n != nil && n.ejected
+	return n != nil && n.Ejected
 }
 
 // unlock ends a critical section: it sees to what must not be done inside one.
@@ -310,13 +257,11 @@ func (g *Gate) unlockSlowly() {
 		g.tasks++
 		go g.closeConn(pc)
 	}
+	clear(g.closes)
 	g.closes = g.closes[:0]
 	for !g.telling && len(g.events) > 0 {
 		events := g.events
 		g.events = nil
-		if g.cfg.OnEvent == nil {
-			break
-		}
 		// One goroutine delivers at a time, so events keep their order.
 		g.telling = true
 		g.mu.Unlock()
@@ -356,13 +301,14 @@ func (g *Gate) Close() error {
 	g.closed = true
 	g.cancel()
 	g.failAll(ErrClosed)
+	stop(&g.demand.timer)
 	for _, n := range g.nodes {
-		g.stopTimers(n)
+		n.stopTimers()
 		n.closeIdle(closedShutdown)
-		g.unqueue(n)
+		g.dropDials(n)
 	}
 	for n := range g.leaving {
-		g.stopTimers(n)
+		n.stopTimers()
 	}
 	if g.leased() {
 		g.force = g.clock.AfterFunc(g.opt.DrainTimeout, g.forceClose)
@@ -389,12 +335,7 @@ func (g *Gate) Close() error {
 
 // leased tells whether any connection is in use.
 func (g *Gate) leased() bool {
-	for _, n := range g.nodes {
-		if len(n.inUse) > 0 {
-			return true
-		}
-	}
-	for n := range g.leaving {
+	for _, n := range *g.list.Load() {
 		if len(n.inUse) > 0 {
 			return true
 		}
@@ -405,10 +346,7 @@ func (g *Gate) leased() bool {
 // forceClose closes what is still in use after DrainTimeout.
 func (g *Gate) forceClose() {
 	g.mu.Lock()
-	for _, n := range g.nodes {
-		n.closeInUse(closedShutdown)
-	}
-	for n := range g.leaving {
+	for _, n := range *g.list.Load() {
 		n.closeInUse(closedShutdown)
 	}
 	g.unlock()

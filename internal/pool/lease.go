@@ -1,6 +1,43 @@
 package pool
 
-import "github.com/picodata/go-picodata/balancer"
+import (
+	"time"
+
+	"github.com/picodata/go-picodata/balancer"
+	"github.com/picodata/go-picodata/internal/pool/nodeset"
+	"github.com/picodata/go-picodata/options"
+)
+
+// Request says which nodes may serve a lease. The zero Request is for any node of the set.
+//
+// Requests with Node or Replicaset look past weights and priorities; all others are balanced by them.
+type Request struct {
+	Node       string               // ID of the one node
+	Replicaset string               // uuid
+	Tier       string               // name
+	Role       options.InstanceRole // RoleAny: no matter
+	// Strict: only nodes that match will do. Otherwise Node, Replicaset, Tier and Role are a preference: if it
+	// can't be met within Wait, the lease comes from any node of the set.
+	Strict bool
+	// Wait bounds the wait for a preference. 0: no wait for a node that has reached a cap of its own. A dial is waited
+	// for, and so are connections that only the cluster's cap keeps away, for as long as a dial may take.
+	Wait time.Duration
+	// Avoid are IDs of nodes that are used only if nobody else can.
+	Avoid [4]string
+	// Look has an idle connection's socket looked at before it is leased, however short a time it was idle: what
+	// is about to be sent must not be sent to a peer that is gone.
+	Look bool
+}
+
+func (r *Request) filter() nodeset.Filter {
+	return nodeset.Filter{Node: r.Node, Replicaset: r.Replicaset, Tier: r.Tier, Role: r.Role}
+}
+
+// Matches tells whether a node is one that the request asks for, weights and policy aside.
+func (r *Request) Matches(n *NodeInfo) bool {
+	f := r.filter()
+	return f.Met(n)
+}
 
 // Lease is a connection in use. It is a small value; copies are the same lease. The zero Lease
 // holds nothing.
@@ -36,12 +73,21 @@ func (l Lease) Node() *NodeInfo { return l.info }
 // Valid tells whether the lease holds a connection, released or not.
 func (l Lease) Valid() bool { return l.pc != nil }
 
-// lend makes a lease of a connection that is in no list.
-func (g *Gate) lend(pc *physical, now int64) Lease {
+// lend makes a lease of a connection that is in no list. l is the level by which it was chosen, tried the nodes that were
+// tried before.
+func (g *Gate) lend(pc *physical, l *nodeset.Level, tried []*nodeset.Node, now int64) Lease {
+	n := pc.node
 	pc.seq++
 	pc.leasedAt = now
-	pc.node.addInUse(pc)
-	return Lease{pc: pc, info: pc.node.info, seq: pc.seq}
+	n.addInUse(pc)
+	n.count.leases.Add(1)
+	if l != nil && (l.Rank() > 0 || l.Overflow()) {
+		g.countOverflow(l, tried, n, now)
+	}
+	if g.max > 0 {
+		g.count(pc, l)
+	}
+	return Lease{pc: pc, info: n.Info, seq: pc.seq}
 }
 
 // Release gives the connection back: to the oldest waiter that may use it, else to the idle ones. It is
@@ -75,9 +121,11 @@ func (l Lease) Release() {
 	}
 	why, over := g.over(pc, now)
 	n.dropInUse(pc)
-	if over {
+	switch {
+	case over:
 		g.startClose(pc, why)
-	} else {
+	case g.max > 0 && g.passes(pc):
+	default:
 		g.offer(pc, now)
 	}
 	g.refresh(n)
@@ -90,7 +138,7 @@ func (l Lease) Discard(why Discarded) {
 		l.discard(closedLost, true)
 		return
 	}
-	l.discard(closedUnusable, false)
+	l.discard(closedGiven, false)
 }
 
 func (l Lease) discard(why closeReason, failed bool) {
@@ -107,6 +155,9 @@ func (l Lease) discard(why closeReason, failed bool) {
 	}
 	pc.seq++
 	n.dropInUse(pc)
+	if why == closedGiven {
+		pc.given, why = true, closedUnusable
+	}
 	g.startClose(pc, why)
 	if why == closedDead || why == closedLost {
 		n.suspectAt = g.now()
@@ -114,7 +165,7 @@ func (l Lease) discard(why closeReason, failed bool) {
 	// A connection of an older generation tells nothing new about the node.
 	if failed && pc.gen == n.gen && !n.leaving {
 		n.count.lost.Add(1)
-		g.failure(n, balancer.Use)
+		g.failure(n, balancer.Use, nil)
 	}
 	g.refresh(n)
 	g.unlock()
@@ -137,9 +188,6 @@ func (g *Gate) over(pc *physical, now int64) (closeReason, bool) {
 	switch {
 	case pc.expires > 0 && now >= pc.expires:
 		return closedLifetime, g.replace(pc, now)
-	case g.mayMove() && n.total() > n.share:
-		g.giveWay(pc)
-		return closedRebalance, true
 	}
 	return 0, false
 }
@@ -147,17 +195,5 @@ func (g *Gate) over(pc *physical, now int64) (closeReason, bool) {
 // excess tells whether a node, or the cluster, has more connections than its cap, which was lowered. Those that
 // are being closed already don't count here; unlisted ones are those that are in none of the node's lists.
 func (g *Gate) excess(n *node, unlisted int) (closeReason, bool) {
-	return closedExcess, n.spec.MaxConns > 0 && n.total()-n.closing+unlisted > n.spec.MaxConns || g.max > 0 && g.total-g.closing > g.max
-}
-
-// offer gives a connection that is in no list to the oldest waiter that may use it, or makes it idle.
-func (g *Gate) offer(pc *physical, now int64) {
-	if g.waiters > 0 {
-		if w := g.taker(pc.node); w != nil {
-			g.detach(w)
-			g.deliver(w, pc, now)
-			return
-		}
-	}
-	g.putIdle(pc, now)
+	return closedExcess, n.Spec.MaxConns > 0 && n.live()+unlisted > n.Spec.MaxConns || g.max > 0 && g.total-g.closing > g.max
 }

@@ -60,8 +60,6 @@ func (m *model) acquire() {
 		req.Tier = []string{"default", "hot", "none"}[m.rnd.IntN(3)]
 	case 4:
 		req.Avoid = [4]string{fmt.Sprintf("n%d", m.rnd.IntN(8)), fmt.Sprintf("n%d", m.rnd.IntN(8))}
-	case 5:
-		req.IgnoreWeights = true
 	}
 	req.Strict = m.rnd.IntN(2) == 0
 	if m.rnd.IntN(3) == 0 {
@@ -253,7 +251,7 @@ func (m *model) step() {
 	default:
 		id := fmt.Sprintf("n%d", m.rnd.IntN(8))
 		m.say("full %s", id)
-		m.g.Full(id, time.Duration(m.rnd.IntN(2))*time.Second)
+		m.g.makeFull(id, time.Duration(m.rnd.IntN(2))*time.Second)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/picodata/go-picodata/internal/pool/nodeset"
 	"github.com/picodata/go-picodata/metadata"
 )
 
@@ -212,27 +213,26 @@ func (c *nodeCounters) snapshot() NodeStats {
 }
 
 // countOverflow counts a lease below the first level of its class, and why it came to that.
-func (g *Gate) countOverflow(c *class, l *level, tried []*node, n *node, now int64) {
-	if l == nil || l.rank == 0 && !l.overflow {
-		return
-	}
-	why := overflowUnavailable
-	switch first := c.levels[0]; {
-	case l.overflow && c.livingExcept(tried) > 0:
+func (g *Gate) countOverflow(l *nodeset.Level, tried []*nodeset.Node, n *node, now int64) {
+	overflow, lower, saturated := l.Below(tried)
+	var why overflowReason
+	switch {
+	case overflow && saturated:
 		why = overflowSaturated
-	case l.overflow:
-	case l.priority >= first.priority:
+	case overflow:
+		why = overflowUnavailable
+	case !lower:
 		return
-	case first.livesExcept(tried):
+	case saturated:
 		why = prioritySaturated
 	default:
 		why = priorityUnavailable
 	}
 	g.stats.overflow[why].Add(1)
 	n.count.overflow[why].Add(1)
-	if l.overflow {
+	if overflow {
 		if g.cfg.OnEvent != nil && now-g.overflowAt > int64(time.Second) {
-			g.event(Event{Kind: OverflowBegan, Node: n.info, Reason: overflowNames[why]})
+			g.event(Event{Kind: OverflowBegan, Node: n.Info, Reason: overflowNames[why]})
 		}
 		g.overflowAt = now
 	}

@@ -1,39 +1,94 @@
 package pool
 
 import (
+	"container/heap"
 	"context"
-	"slices"
 	"time"
 
+	"github.com/picodata/go-picodata/internal/pool/nodeset"
 	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
 )
 
-// waiter is a request that has no connection yet. It is in its class's queue while no node can take it, or
-// in the queues of a node and its level while that node dials.
+// line is all that wait, by lanes.
+type line struct {
+	seq     uint64 // of the last waiter
+	waiters int    // all of them
+	waiting int    // those without a node
+	lanes   map[*nodeset.Class]*lane
+	ready   lanes // something may have become free for them
+	hungry  lanes // only the cluster's cap keeps them from a connection
+}
+
+// lane is the waiters of one class. It exists as long as it has any.
+type lane struct {
+	class    *nodeset.Class
+	waiting  queue // waiters without a node, oldest first
+	assigned queue // waiters with a dial
+	in       *lanes
+	at       int        // position in in
+	moving   int        // connections being closed for it
+	claims   bool       // in demand.claims
+	loads    []NodeLoad // for errors, made at loadsAt
+	loadsAt  int64
+}
+
+// lanes is a heap of lanes by their oldest waiters.
+type lanes []*lane
+
+func (h lanes) Len() int           { return len(h) }
+func (h lanes) Less(i, j int) bool { return h[i].waiting.head.seq < h[j].waiting.head.seq }
+func (h lanes) Swap(i, j int)      { h[i], h[j] = h[j], h[i]; h[i].at, h[j].at = i, j }
+func (h *lanes) Push(x any)        { ln := x.(*lane); ln.at = len(*h); *h = append(*h, ln) }
+func (h *lanes) Pop() any {
+	last := len(*h) - 1
+	ln := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return ln
+}
+
+// enter puts a lane with waiters into a heap, out of the one where it may be. nil: into none.
+func (ln *lane) enter(h *lanes) {
+	if ln.in == h {
+		return
+	}
+	if ln.in != nil {
+		heap.Remove(ln.in, ln.at)
+	}
+	if ln.in = h; h != nil {
+		heap.Push(h, ln)
+	}
+}
+
+// waiter is a request that has no connection yet. It is among its lane's waiting while no node can take it, or
+// among the assigned of its lane and of a node while that node dials.
 type waiter struct {
-	seq      uint64 // order of arrival
-	class    *class
-	fallback *class // where it goes if a preference can't be met
-	avoid    [4]string
-	node     *node
-	level    *level
-	tried    []*node // their dials failed
-	failures []*NodeDialError
-	since    int64
-	lease    Lease
-	err      error
-	over     bool // it has its lease or its error
-	ready    chan struct{}
-	links    [2]link
+	seq       uint64 // order of arrival
+	lane      *lane
+	fallback  *nodeset.Class // where it goes if a preference can't be met
+	avoid     [4]string
+	node      *node
+	level     *nodeset.Level
+	tried     []*nodeset.Node // their dials failed
+	failures  []*NodeDialError
+	since     int64
+	served    uint64 // demand.served when it came
+	lease     Lease
+	err       error
+	over      bool // it has its lease or its error
+	impatient bool // its preference has had its time
+	told      bool // that the password is still the one that was refused
+	ready     chan struct{}
+	links     [2]link
 }
 
 type link struct{ prev, next *waiter }
 
 // The two queues a waiter can be in.
 const (
-	byClass = iota // class.waiting or level.assigned
-	byNode         // node.assigned
+	byLane = iota // lane.waiting or lane.assigned
+	byNode        // node.assigned
 )
 
 // queue is a list of waiters in their order of arrival.
@@ -88,32 +143,67 @@ func (q *queue) remove(w *waiter) {
 	q.len--
 }
 
-// leaseSlowly makes the caller a waiter. It is called with the lock held and releases it. n is the node chosen,
-// which has no idle connection, or nil.
-func (g *Gate) leaseSlowly(ctx context.Context, req *Request, c *class, n *node, l *level, now int64) (Lease, error) {
-	g.seq++
-	w := &waiter{seq: g.seq, class: c, avoid: req.Avoid, since: now, ready: make(chan struct{})}
-	if c != g.all && !req.Strict {
-		w.fallback = g.all
+// list is for loops that change the queue.
+func (q *queue) list() []*waiter {
+	list := make([]*waiter, 0, q.len)
+	for w := q.head; w != nil; w = w.links[q.which].next {
+		list = append(list, w)
 	}
-	g.waiters++
-	g.stats.waiters.Store(int64(g.waiters))
+	return list
+}
+
+// laneOf finds the lane of a class, or makes it.
+func (g *Gate) laneOf(c *nodeset.Class) *lane {
+	ln := g.line.lanes[c]
+	if ln == nil {
+		ln = &lane{class: c}
+		g.line.lanes[c] = ln
+	}
+	return ln
+}
+
+// join makes a waiter one of a lane.
+func (g *Gate) join(w *waiter, c *nodeset.Class) {
+	w.lane = g.laneOf(c)
+	c.Held++
+}
+
+// part is the end of that. w is in no queue.
+func (g *Gate) part(w *waiter) {
+	ln := w.lane
+	if ln.class.Held--; ln.class.Held == 0 {
+		delete(g.line.lanes, ln.class)
+	}
+}
+
+// wait makes the caller a waiter. It is called with the lock held and releases it. n is the node chosen,
+// which has no idle connection, or nil.
+func (g *Gate) wait(ctx context.Context, req *Request, c *nodeset.Class, n *node, l *nodeset.Level, now int64) (Lease, error) {
+	g.line.seq++
+	w := &waiter{seq: g.line.seq, avoid: req.Avoid, since: now, served: g.demand.served, ready: make(chan struct{})}
+	all := g.set.All()
+	if c != all && !req.Strict {
+		w.fallback = all
+	}
+	patience := max(req.Wait, staggerDelay)
+	g.line.waiters++
+	g.stats.waiters.Store(int64(g.line.waiters))
+	g.join(w, c)
 	switch {
 	case n != nil:
 		g.grant(w, n, l)
-	case w.fallback != nil && req.Wait <= 0:
+	case w.fallback != nil && req.Wait <= 0 && !(g.full() && c.Wants()):
 		g.fallBack(w)
 	default:
 		g.settle(w)
 	}
-	g.migrate()
 	over, preferring := w.over, w.fallback != nil
 	g.unlock()
 	if over {
 		return w.lease, w.err
 	}
-	if preferring && req.Wait > 0 {
-		t := g.clock.AfterFunc(req.Wait, func() { g.preferenceOver(w) })
+	if preferring {
+		t := g.clock.AfterFunc(patience, func() { g.preferenceOver(w) })
 		defer t.Stop()
 	}
 	if d := g.opt.AcquireTimeout; d > 0 {
@@ -139,8 +229,7 @@ func (g *Gate) abandon(w *waiter) {
 		lease.Release()
 		return
 	}
-	g.remove(w)
-	w.over = true
+	g.end(w, nil)
 	g.unlock()
 }
 
@@ -152,7 +241,7 @@ func (g *Gate) expire(w *waiter, limit time.Duration) {
 		return
 	}
 	g.stats.timeouts.Add(1)
-	if len(w.class.nodes) == 0 {
+	if c := w.lane.class; len(c.Nodes()) == 0 || len(w.failures) == 0 && !c.Healthy() {
 		g.fail(w, g.noNode(w))
 		return
 	}
@@ -163,103 +252,102 @@ func (g *Gate) expire(w *waiter, limit time.Duration) {
 func (g *Gate) preferenceOver(w *waiter) {
 	g.mu.Lock()
 	defer g.unlock()
-	if w.over || w.fallback == nil || w.node != nil {
+	if w.over || w.fallback == nil {
 		return
 	}
-	g.detach(w)
-	g.fallBack(w)
+	w.impatient = true
+	if w.node == nil {
+		g.detach(w)
+		g.fallBack(w)
+	}
 }
 
 // fallBack makes a request one for any node.
 func (g *Gate) fallBack(w *waiter) {
-	w.class, w.fallback = w.fallback, nil
-	if !g.place(w) {
-		g.settle(w)
-	}
+	g.part(w)
+	g.join(w, w.fallback)
+	w.fallback = nil
+	g.placeOrSettle(w)
 }
 
 // detach takes a waiter out of its queues. The dial it may have had goes on.
 func (g *Gate) detach(w *waiter) {
-	if w.node != nil {
-		n := w.node
+	ln := w.lane
+	if n := w.node; n != nil {
 		n.assigned.remove(w)
-		w.level.assigned.remove(w)
+		ln.assigned.remove(w)
 		w.node, w.level = nil, nil
 		n.count.waiters.Store(int64(n.assigned.len))
 		g.trim(n)
 		g.refresh(n)
-		g.due = true // its dial may serve another
+		if n.Ready {
+			g.offered(n) // its dial may serve another
+		}
 		return
 	}
-	if w.class.queued && w.inQueue() {
-		w.class.waiting.remove(w)
-		g.waiting--
-		if w.class.waiting.len == 0 {
-			w.class.queued = false
-			g.queues = slices.DeleteFunc(g.queues, func(c *class) bool { return c == w.class })
-		}
+	if w.links[byLane] == (link{}) && ln.waiting.head != w {
+		return
+	}
+	g.line.waiting--
+	first := ln.waiting.head == w
+	if first && ln.in != nil {
+		heap.Remove(ln.in, ln.at)
+	}
+	ln.waiting.remove(w)
+	switch {
+	case !first || ln.in == nil:
+	case ln.waiting.len > 0:
+		heap.Push(ln.in, ln)
+	default:
+		ln.in = nil
 	}
 }
 
-// inQueue tells whether a waiter without a node is in its class's queue.
-func (w *waiter) inQueue() bool {
-	return w.links[byClass] != link{} || w.class.waiting.head == w
-}
-
-// remove is detach for good.
-func (g *Gate) remove(w *waiter) {
+// end is detach for good.
+func (g *Gate) end(w *waiter, err error) {
 	g.detach(w)
-	g.waiters--
-	g.stats.waiters.Store(int64(g.waiters))
-}
-
-// deliver ends a wait with a connection that is in no list. The waiter is in no queue.
-func (g *Gate) deliver(w *waiter, pc *physical, now int64) {
-	g.waiters--
-	g.stats.waiters.Store(int64(g.waiters))
-	g.stats.waits.Add(1)
-	g.stats.waitTime.Add(now - w.since)
-	count := &pc.node.count
-	count.leases.Add(1)
-	count.waits.Add(1)
-	count.waitTime.Add(now - w.since)
-	g.countOverflow(w.class, levelIn(w.class, pc.node), w.tried, pc.node, now)
-	w.lease = g.lend(pc, now)
+	g.part(w)
+	g.line.waiters--
+	g.stats.waiters.Store(int64(g.line.waiters))
+	w.err = err
 	w.over = true
-	close(w.ready)
 }
 
 // fail ends a wait with an error.
 func (g *Gate) fail(w *waiter, err error) {
-	g.remove(w)
-	w.err = err
-	w.over = true
+	g.end(w, err)
+	close(w.ready)
+}
+
+// deliver ends a wait with a connection that is in no list. The waiter is in no queue.
+func (g *Gate) deliver(w *waiter, pc *physical, now int64) {
+	n := pc.node
+	g.stats.waits.Add(1)
+	g.stats.waitTime.Add(now - w.since)
+	n.count.waits.Add(1)
+	n.count.waitTime.Add(now - w.since)
+	if w.lane.class.Narrow() {
+		n.narrowWaits++
+	}
+	w.lease = g.lend(pc, n.LevelIn(w.lane.class), w.tried, now)
+	g.end(w, nil)
 	close(w.ready)
 }
 
 // failAll ends all waits.
 func (g *Gate) failAll(err error) {
-	for _, c := range g.classes {
-		for c.waiting.head != nil {
-			g.fail(c.waiting.head, err)
-		}
-		for _, l := range c.levels {
-			for l.assigned.head != nil {
-				g.fail(l.assigned.head, err)
-			}
+	for _, ln := range g.line.lanes {
+		for _, w := range append(ln.waiting.list(), ln.assigned.list()...) {
+			g.fail(w, err)
 		}
 	}
 }
 
 // grant gives a waiter, which is in no queue, what a node has: an idle connection or a dial.
-func (g *Gate) grant(w *waiter, n *node, l *level) {
+func (g *Gate) grant(w *waiter, n *node, l *nodeset.Level) {
 	if len(n.idle) > 0 {
-		g.deliver(w, n.popIdle(), g.now())
+		g.deliver(w, g.popIdle(n), g.now())
 		g.refresh(n)
-		return
-	}
-	if err := g.login.blocked(g); err != nil {
-		g.fail(w, err)
 		return
 	}
 	if n.spare() <= 0 {
@@ -267,15 +355,26 @@ func (g *Gate) grant(w *waiter, n *node, l *level) {
 	}
 	w.node, w.level = n, l
 	n.assigned.insert(w)
-	l.assigned.insert(w)
+	w.lane.assigned.insert(w)
 	n.count.waiters.Store(int64(n.assigned.len))
 	g.startDials(n)
 	g.refresh(n)
 }
 
+// choose finds a node for a waiter; besides those that it has tried, some may be excluded.
+func (g *Gate) choose(w *waiter, except ...*nodeset.Node) (*node, *nodeset.Level) {
+	tried := append(w.tried[:len(w.tried):len(w.tried)], except...)
+	n, l := g.set.Choose(w.lane.class, &nodeset.Choice{Avoid: w.avoid, Tried: tried, Full: g.full()})
+	g.fault()
+	if n == nil {
+		return nil, nil
+	}
+	return g.node(n), l
+}
+
 // place finds a node for a waiter that is in no queue.
 func (g *Gate) place(w *waiter) bool {
-	n, l := g.choose(w.class, &w.avoid, w.tried)
+	n, l := g.choose(w)
 	if n == nil {
 		n, l = g.lastResort(w)
 	}
@@ -286,45 +385,47 @@ func (g *Gate) place(w *waiter) bool {
 	return true
 }
 
+// placeOrSettle places a waiter that is in no queue, or has it wait.
+func (g *Gate) placeOrSettle(w *waiter) {
+	if !g.place(w) {
+		g.settle(w)
+	}
+}
+
+// relocate finds another place for a waiter.
+func (g *Gate) relocate(w *waiter) {
+	g.detach(w)
+	g.placeOrSettle(w)
+}
+
 // lastResort is for a waiter that has tried all healthy nodes in vain: an ejected one.
-func (g *Gate) lastResort(w *waiter) (*node, *level) {
-	c := w.class
-	if len(w.tried) == 0 || c.panic || c.key.hint() {
+func (g *Gate) lastResort(w *waiter) (*node, *nodeset.Level) {
+	c := w.lane.class
+	if len(w.tried) == 0 || c.Panic() || c.Narrow() || g.full() {
 		return nil, nil
 	}
 	var found *node
-	var at *level
-	for _, n := range c.nodes {
-		if slices.Contains(w.tried, n) {
+	var at *nodeset.Level
+	for _, x := range c.Nodes() {
+		if !c.Open(x, w.tried) {
 			continue
 		}
-		l := levelIn(c, n)
-		if l.overflow && !g.overflowOpen(c, w.tried) {
-			continue
-		}
-		if !n.ejected {
+		if !x.Ejected {
 			return nil, nil // it is full now, but it may be waited for
 		}
-		if n.usable && (found == nil || l.rank < at.rank || l.rank == at.rank && g.rand()&1 == 0) {
-			found, at = n, l
+		l := x.LevelIn(c)
+		if x.Usable && (found == nil || l.Rank() < at.Rank() || l.Rank() == at.Rank() && g.rand()&1 == 0) {
+			found, at = g.node(x), l
 		}
 	}
 	return found, at
 }
 
-// levelIn finds the level of a node in a class; nil if it isn't there.
-func levelIn(c *class, n *node) *level {
-	for i := range n.members {
-		if n.members[i].class == c {
-			return n.members[i].level
-		}
-	}
-	return nil
-}
-
-// settle puts a waiter that can't be placed into its class's queue, or ends it if waiting is in vain.
+// settle has a waiter that can't be placed wait, or ends it if waiting is in vain.
 func (g *Gate) settle(w *waiter) {
-	if w.fallback != nil && (len(w.tried) > 0 || len(w.class.nodes) == 0 || w.class.healthy == 0) {
+	ln := w.lane
+	c := ln.class
+	if w.fallback != nil && (w.impatient || len(w.tried) > 0 || len(c.Nodes()) == 0 || !c.Healthy()) {
 		g.fallBack(w)
 		return
 	}
@@ -332,59 +433,106 @@ func (g *Gate) settle(w *waiter) {
 		g.fail(w, err)
 		return
 	}
-	c := w.class
-	c.waiting.insert(w)
-	g.waiting++
-	if !c.queued {
-		c.queued = true
-		g.queues = append(g.queues, c)
+	first := ln.waiting.head
+	if ln.in != nil && w.seq < first.seq {
+		h := ln.in
+		ln.enter(nil)
+		ln.waiting.insert(w)
+		ln.enter(h)
+	} else {
+		ln.waiting.insert(w)
 	}
-	g.steal(w)
+	g.line.waiting++
+	if g.full() && c.Wants() {
+		if ln.in == nil {
+			ln.enter(&g.line.hungry)
+		}
+		g.feed(ln)
+	}
 }
 
 // hopeless is the error of a waiter that no event could help. nil: waiting may help.
 func (g *Gate) hopeless(w *waiter) error {
-	c := w.class
-	if len(c.nodes) == 0 {
-		if g.applied && g.fresh() && !g.roleless(&c.key) {
+	c := w.lane.class
+	if len(c.Nodes()) == 0 {
+		if g.applied && g.fresh() && !g.roleless(&c.Filter) {
 			return g.noNode(w)
 		}
 		return nil
 	}
-	if c.key.hint() && c.healthy == 0 && !c.panic {
-		return g.noNode(w)
-	}
-	if len(w.tried) == 0 && c.living > 0 {
+	if len(w.tried) == 0 && g.login.refused == 0 && c.LivesExcept(nil) {
 		return nil
 	}
-	open := 0
-	for _, n := range c.nodes {
-		if l := levelIn(c, n); l.overflow && !g.overflowOpen(c, w.tried) {
+	// Where no other node may serve, a waiter hears of each ejected one what its next dial has come to.
+	last := len(w.tried) > 0 || c.Panic()
+	var refused *LoginError
+	failures := w.failures
+	for _, x := range c.Nodes() {
+		if !c.Open(x, w.tried) {
 			continue
 		}
-		if !slices.Contains(w.tried, n) {
-			open++
+		n := g.node(x)
+		switch {
+		case n.refusal.active && n.live() == 0 && !n.refusal.asking:
+			refused = n.refusal.err
+			failures = append(failures[:len(failures):len(failures)], &NodeDialError{Node: n.Spec.Name, Address: n.Spec.Address, Err: refused})
+		case n.Ejected && last && n.dialing == 0 && n.failedAt > w.since:
+			failures = append(failures[:len(failures):len(failures)], n.failed)
+		default:
+			return nil
+		}
+	}
+	for _, f := range failures {
+		if e, ok := f.Err.(*LoginError); ok {
+			refused = e
 		}
 	}
 	switch {
-	case open > 0:
+	case refused != nil && g.cfg.PasswordChanges && !w.told && g.askAgain(w):
 		return nil
-	case len(w.failures) > 0:
-		return &DialError{Filter: g.describe(&c.key), Nodes: w.failures}
-	case c.living == 0 && g.opt.Overflow == options.OverflowSaturated && c.healthy == 0:
+	case refused != nil:
+		return refused
+	case len(failures) > 0:
+		return &DialError{Filter: g.describe(&c.Filter), Nodes: failures}
+	case g.opt.Overflow == options.OverflowSaturated && !c.LivesExcept(nil) && !c.Healthy():
 		return g.noNode(w)
 	}
 	return nil
 }
 
+// failHopeless ends the waits that have become vain. told: those that wait to hear whether the password is another one
+// have heard that it isn't.
+func (g *Gate) failHopeless(told bool) {
+	if g.line.waiting == 0 {
+		return
+	}
+	for _, ln := range g.line.lanes {
+		for w := ln.waiting.head; w != nil; {
+			next := w.links[byLane].next
+			w.told = told
+			if w.fallback == nil {
+				if err := g.hopeless(w); err != nil {
+					g.fail(w, err)
+				} else if len(w.tried) == 0 {
+					break // those behind it are no worse off
+				}
+			} else if len(ln.class.Nodes()) == 0 || !ln.class.Healthy() {
+				g.detach(w)
+				g.fallBack(w)
+			}
+			w = next
+		}
+	}
+}
+
 // roleless tells whether a node would match but for its role, which isn't known now: its replicaset
 // is switching, and the next snapshot will tell.
-func (g *Gate) roleless(key *classKey) bool {
-	if key.role == options.RoleAny {
+func (g *Gate) roleless(f *nodeset.Filter) bool {
+	if f.Role == options.RoleAny {
 		return false
 	}
 	for _, n := range g.nodes {
-		if n.spec.Role == metadata.RoleUnknown && n.spec.Eligible && key.matches(&n.spec) {
+		if n.Spec.Role == metadata.RoleUnknown && n.Spec.Eligible && f.Matches(&n.Spec) {
 			return true
 		}
 	}
@@ -393,54 +541,106 @@ func (g *Gate) roleless(key *classKey) bool {
 
 func (g *Gate) fresh() bool { return g.cfg.Fresh == nil || g.cfg.Fresh() }
 
+// offered has the lanes looked at that may use a node.
+func (g *Gate) offered(n *node) {
+	if g.line.waiting == 0 || n.leaving {
+		return
+	}
+	n.Classes(func(c *nodeset.Class, _ *nodeset.Level) {
+		if ln := g.line.lanes[c]; ln != nil && ln.waiting.len > 0 {
+			ln.enter(&g.line.ready)
+			g.due = true
+		}
+	})
+}
+
 // taker finds the oldest waiter that may use a connection of a node: one without a node, or
 // one whose own dial is of no better level.
 func (g *Gate) taker(n *node) *waiter {
 	var oldest *waiter
-	for i := range n.members {
-		c, l := n.members[i].class, n.members[i].level
-		if w := c.waiting.head; w != nil && (oldest == nil || w.seq < oldest.seq) &&
-			(!l.overflow || g.overflowOpen(c, w.tried)) {
+	n.Classes(func(c *nodeset.Class, l *nodeset.Level) {
+		ln := g.line.lanes[c]
+		if ln == nil {
+			return
+		}
+		if w := ln.waiting.head; w != nil && (oldest == nil || w.seq < oldest.seq) && (!l.Overflow() || c.OverflowOpen(w.tried)) {
 			oldest = w
 		}
-		for _, other := range c.levels[l.rank:] {
-			if w := other.assigned.head; w != nil && (oldest == nil || w.seq < oldest.seq) {
+		for w := ln.assigned.head; w != nil && (oldest == nil || w.seq < oldest.seq); w = w.links[byLane].next {
+			if w.level.Rank() >= l.Rank() {
 				oldest = w
+				break
 			}
 		}
-	}
+	})
 	return oldest
 }
 
-// pump places waiters, oldest first. Once one can't be placed, those behind it in its class can't either,
-// unless it was the nodes that it has tried that were missing.
-func (g *Gate) pump() {
-	if g.waiting == 0 || g.closed {
-		return
-	}
-	next := make([]*waiter, 0, len(g.queues))
-	for _, c := range g.queues {
-		next = append(next, c.waiting.head)
-	}
-	for {
-		at := -1
-		for i, w := range next {
-			if w != nil && (at < 0 || w.seq < next[at].seq) {
-				at = i
-			}
-		}
-		if at < 0 {
+// offer gives a connection that is in no list to the oldest waiter that may use it, or makes it idle.
+func (g *Gate) offer(pc *physical, now int64) {
+	if g.line.waiters > 0 {
+		w := g.taker(pc.node)
+		if g.max > 0 && g.claimed(pc, w) {
 			return
 		}
-		w := next[at]
-		next[at] = w.links[byClass].next
+		if w != nil {
+			g.detach(w)
+			g.deliver(w, pc, now)
+			return
+		}
+	}
+	g.putIdle(pc, now)
+}
+
+// pump places waiters, oldest first: of lanes for which something may have become free, and of hungry ones while the
+// cluster has room. It costs what it serves.
+func (g *Gate) pump() {
+	if g.closed {
+		return
+	}
+	q := &g.line
+	for q.waiting > 0 {
+		var ln *lane
+		switch room := !g.full() && len(q.hungry) > 0; {
+		case len(q.ready) == 0 && !room:
+			return
+		case room && (len(q.ready) == 0 || q.hungry[0].waiting.head.seq < q.ready[0].waiting.head.seq):
+			ln = q.hungry[0]
+		default:
+			ln = q.ready[0]
+		}
+		ln.enter(nil)
+		if g.placeFirst(ln) && ln.waiting.len > 0 {
+			ln.enter(&q.ready)
+		}
+	}
+}
+
+// placeFirst places the oldest waiter of a lane that can be placed. Once one can't, those behind it can't either,
+// unless it was the nodes that it has tried that were missing.
+func (g *Gate) placeFirst(ln *lane) bool {
+	for w := ln.waiting.head; w != nil; {
+		next := w.links[byLane].next
 		g.detach(w)
 		if g.place(w) {
-			continue
+			return true
 		}
-		if len(w.tried) == 0 {
-			next[at] = nil
-		}
+		picky := len(w.tried) > 0
 		g.settle(w)
+		if !picky {
+			return false
+		}
+		w = next
+	}
+	return false
+}
+
+// fault reports a user's strategy that misbehaved.
+func (g *Gate) fault() {
+	if g.opt.Balancer == nil {
+		return
+	}
+	if reason := g.set.Fault(); reason != "" {
+		g.event(Event{Kind: BalancerFailed, Reason: reason})
 	}
 }
