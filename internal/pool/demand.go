@@ -13,7 +13,8 @@ import (
 //
 //   - for a waiter whose nodes have no connection at all: the one that has been idle longest of those whose node keeps another,
 //     or else the next that comes back there;
-//   - for a waiter whose nodes are all busy: one that nobody has used for unusedRounds or unusedFor;
+//   - for a waiter whose nodes are all busy: one that nobody has used for unusedRounds, or for as many times as long as a lease
+//     takes on average (unusedLeast to unusedMost);
 //   - for a waiter that has waited patienceRounds, and twice as long as whoever else wants the connection: the next that
 //     comes back to a node which keeps another;
 //   - to send back a connection that a lower level was given while a better one had no room;
@@ -25,7 +26,8 @@ import (
 // leases for everyone who waits at the time, or patienceRounds.
 const (
 	unusedRounds   = 32
-	unusedFor      = time.Second
+	unusedLeast    = 10 * time.Millisecond
+	unusedMost     = 500 * time.Millisecond
 	patienceRounds = 8
 	reviewRounds   = 8
 )
@@ -33,6 +35,7 @@ const (
 // demand is what the cluster's cap is given to.
 type demand struct {
 	served   uint64   // leases
+	takes    int64    // how long one takes, a moving average
 	reviewAt uint64   // the next review is due at so many
 	idle     idleList // all idle connections, if there is a cap
 	claims   []*lane  // whose nodes have no connection
@@ -115,9 +118,17 @@ func (g *Gate) count(pc *physical, l *nodeset.Level) {
 	}
 }
 
+// took is told how long a lease has taken.
+func (d *demand) took(t int64) { d.takes += (t - d.takes) / 64 }
+
+// unusedFor is the time after which an idle connection counts as unused.
+func (d *demand) unusedFor() int64 {
+	return min(max(unusedRounds*d.takes, int64(unusedLeast)), int64(unusedMost))
+}
+
 // unused tells whether nobody has needed an idle connection for long.
 func (g *Gate) unused(pc *physical, now int64) bool {
-	return g.demand.served-pc.served >= unusedRounds*uint64(g.max) || now-pc.idleSince >= int64(unusedFor)
+	return g.demand.served-pc.served >= unusedRounds*uint64(g.max) || now-pc.idleSince >= g.demand.unusedFor()
 }
 
 // feed closes idle connections of other nodes for the waiters of a hungry lane.
@@ -167,7 +178,7 @@ func (g *Gate) feedLater(now int64) {
 	if d.timer != nil || d.idle.oldest == nil {
 		return
 	}
-	wait := max(d.idle.oldest.idleSince+int64(unusedFor)-now, int64(unusedFor)/4)
+	wait := max(d.idle.oldest.idleSince+d.unusedFor()-now, int64(unusedLeast)/2)
 	d.timer = g.clock.AfterFunc(time.Duration(wait), func() {
 		g.mu.Lock()
 		defer g.unlock()
@@ -226,7 +237,8 @@ func (g *Gate) dropClaim(ln *lane) {
 }
 
 // passes tells whether a connection that comes back was closed for another node, though somebody may want it.
-func (g *Gate) passes(pc *physical) bool {
+func (g *Gate) passes(pc *physical, now int64) bool {
+	g.demand.took(now - pc.leasedAt)
 	n := pc.node
 	home := pc.home
 	pc.home = nil

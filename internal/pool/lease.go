@@ -124,7 +124,7 @@ func (l Lease) Release() {
 	switch {
 	case over:
 		g.startClose(pc, why)
-	case g.max > 0 && g.passes(pc):
+	case g.max > 0 && g.passes(pc, now):
 	default:
 		g.offer(pc, now)
 	}

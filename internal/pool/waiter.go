@@ -241,7 +241,21 @@ func (g *Gate) expire(w *waiter, limit time.Duration) {
 		return
 	}
 	g.stats.timeouts.Add(1)
-	if c := w.lane.class; len(c.Nodes()) == 0 || len(w.failures) == 0 && !c.Healthy() {
+	c := w.lane.class
+	if c.Panic() {
+		// All that there is to say is what became of their last dials.
+		e := &DialError{Filter: g.describe(&c.Filter), Nodes: w.failures}
+		for _, n := range c.Nodes() {
+			if f := g.node(n).failed; f != nil && c.Open(n, w.tried) {
+				e.Nodes = append(e.Nodes, f)
+			}
+		}
+		if len(e.Nodes) > 0 {
+			g.fail(w, e)
+			return
+		}
+	}
+	if len(w.failures) == 0 && !c.Healthy() {
 		g.fail(w, g.noNode(w))
 		return
 	}
