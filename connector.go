@@ -115,6 +115,7 @@ func (c *Connector) build() {
 		OnTopology: k.apply,
 		OnBuckets:  c.exec.BucketsChanged,
 		OnTables:   c.exec.TablesChanged,
+		Urgent:     c.gate.LeaderEjected,
 		Logger:     c.cfg.Logger,
 		Clock:      c.cfg.Clock,
 	})

@@ -134,9 +134,9 @@ func (x *Executor) demote(err error, n *pool.NodeInfo) {
 }
 
 // Unsettled reports whether somebody who waits for a node of some role may expect another snapshot soon: a
-// replicaset is between two leaders.
+// replicaset is between two leaders, or no instance is Online: then all are away, which doesn't last.
 func (x *Executor) Unsettled(topo *metadata.Topology) bool {
-	if x.roles.any() {
+	if x.roles.any() || !topo.Static && !slices.ContainsFunc(topo.Instances, func(in metadata.Instance) bool { return in.State == metadata.Online }) {
 		return true
 	}
 	if x.Options.InstanceRole == options.RoleAny {

@@ -238,6 +238,19 @@ func (g *Gate) Ejected(id string) bool {
 	return n != nil && n.Ejected
 }
 
+// LeaderEjected reports whether a node that leads a replicaset is ejected: statements wait for the next leader, or
+// for this one to come back.
+func (g *Gate) LeaderEjected() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, n := range g.nodes {
+		if n.ejected && n.spec.Role == metadata.RoleLeader {
+			return true
+		}
+	}
+	return false
+}
+
 // unlock ends a critical section: it sees to what must not be done inside one.
 func (g *Gate) unlock() {
 	if !g.due && len(g.cold) == 0 && len(g.closes) == 0 && len(g.events) == 0 {

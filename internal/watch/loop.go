@@ -87,21 +87,21 @@ func (l *loop) pause(ctx context.Context, regular, gap time.Duration) (hinted bo
 	if at := l.control.moveAt; !at.IsZero() {
 		regular = max(min(regular, at.Sub(start)), 0)
 	}
-	timer := l.clock.AfterFunc(regular, ring)
+	timer, ends := l.clock.AfterFunc(regular, ring), regular
 	defer func() { timer.Stop() }()
-	hints, news := l.state.hints, l.source.News()
 	heard := func() (now bool) {
-		hinted, hints, news = true, nil, nil
+		hinted = true
+		at := gap
 		if l.state.tablesWanted() {
-			gap = min(gap, firstGap) // a statement waits for its table, whatever other hints were in vain
+			at = min(gap, firstGap) // a statement waits for its table, whatever other hints were in vain
 		}
 		passed := l.clock.Now().Sub(start)
-		if gap <= passed {
+		if at <= passed {
 			return true
 		}
-		if gap < regular {
+		if at < ends {
 			timer.Stop()
-			timer = l.clock.AfterFunc(gap-passed, ring)
+			timer, ends = l.clock.AfterFunc(at-passed, ring), at
 		}
 		return false
 	}
@@ -113,11 +113,11 @@ func (l *loop) pause(ctx context.Context, regular, gap time.Duration) (hinted bo
 			l.learn(ctx, s)
 		case <-wake:
 			return hinted
-		case <-hints:
+		case <-l.state.hints:
 			if heard() {
 				return true
 			}
-		case <-news:
+		case <-l.source.News():
 			if heard() {
 				return true
 			}

@@ -255,6 +255,7 @@ func TestWatcherHintDuringRefresh(t *testing.T) {
 		start(t, w)
 		c.do(func() { c.frozen["10.0.0.1:4327"] = true })
 		w.Hint(schema.HintConnectionLost)
+		time.Sleep(firstGap)
 		synctest.Wait() // the refresh hangs now
 		before := w.Stats().Refreshes
 		w.Hint(schema.HintConnectionLost)

@@ -4,12 +4,14 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/picodata/go-picodata/internal/schema"
 	"github.com/picodata/go-picodata/metadata"
+	"github.com/picodata/go-picodata/options"
 )
 
 func TestWatcherFrozenControlNode(t *testing.T) {
@@ -214,6 +216,86 @@ func TestWatcherFollowsSwitch(t *testing.T) {
 		time.Sleep(time.Minute)
 		if n := w.Stats().Refreshes - before; n > 20 {
 			t.Errorf("%d refreshes in a minute of switching", n)
+		}
+	})
+}
+
+// While statements wait for a leader that is known to be dead, which the cluster doesn't know yet, the next one is looked for
+// four times a second by one small question each, for a minute; then less and less often.
+func TestWatcherLooksForNextLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(4)
+		var urgent atomic.Bool
+		w, _ := watch(t, c, fakeConfig("10.0.0.1:4327"), func(wc *Config) { wc.Urgent = urgent.Load })
+		start(t, w)
+		time.Sleep(time.Minute)
+		urgent.Store(true) // the leader i3 refuses connections
+		w.Hint(schema.HintConnectionLost)
+		time.Sleep(time.Second)
+		before, asked := w.Stats().Refreshes, c.count(" ")
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		n := w.Stats().Refreshes - before
+		if n < 100 || n > 150 {
+			t.Errorf("%d looks in 30 s, want one each 250 ms", n)
+		}
+		if q := c.count(" ") - asked; q != int(n) {
+			t.Errorf("%d questions in %d looks", q, n)
+		}
+		c.switchLeader("rs-2", "i4")
+		time.Sleep(300 * time.Millisecond)
+		synctest.Wait()
+		if l, ok := w.Topology().Leader("rs-2"); !ok || l.Name != "i4" {
+			t.Error("the new leader isn't known after 300 ms")
+		}
+		time.Sleep(5 * time.Minute)
+		before = w.Stats().Refreshes
+		time.Sleep(time.Minute)
+		if n := w.Stats().Refreshes - before; n > 20 {
+			t.Errorf("%d looks a minute for a leader that doesn't come", n)
+		}
+	})
+}
+
+// A stop is seen from its first row to its last, though nobody hints: a state that isn't its target is looked at again at once.
+func TestWatcherFollowsStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(4)
+		w, _ := watch(t, c, fakeConfig("10.0.0.1:4327"))
+		start(t, w)
+		c.do(func() { c.instances[3].TargetState = metadata.Offline })
+		w.Hint(schema.HintConnectionLost)
+		time.Sleep(firstGap)
+		synctest.Wait()
+		if in, _ := w.Topology().ByName("i4"); in.TargetState != metadata.Offline {
+			t.Fatalf("%+v", in)
+		}
+		c.do(func() { c.instances[3].State = metadata.Offline })
+		time.Sleep(150 * time.Millisecond)
+		synctest.Wait()
+		if in, _ := w.Topology().ByName("i4"); in.State != metadata.Offline {
+			t.Error("the end of the stop isn't seen after 150 ms")
+		}
+	})
+}
+
+// A table that a statement doesn't know is looked for at once, however many other hints were in vain before.
+func TestWatcherReadsMissingTableAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, cfg := newFakeCluster(2), fakeConfig("10.0.0.1:4327")
+		cfg.Routing = options.RoutingKeys
+		w, _ := watch(t, c, cfg)
+		start(t, w)
+		for range 300 {
+			w.Hint(schema.HintConnectionLost)
+			time.Sleep(10 * time.Millisecond)
+		}
+		c.do(func() { c.tables = [][]any{{int64(1024), "t", `{"Global":null}`, formatABC, int64(1), true}} })
+		w.Hint(schema.HintTables)
+		time.Sleep(firstGap)
+		synctest.Wait()
+		if _, ok := w.Tables()["t"]; !ok {
+			t.Error("the table isn't known")
 		}
 	})
 }
