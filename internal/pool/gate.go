@@ -20,6 +20,7 @@ import (
 
 	"github.com/picodata/go-picodata/balancer"
 	"github.com/picodata/go-picodata/internal/pool/nodeset"
+	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
 )
 
@@ -244,7 +245,7 @@ func (g *Gate) LeaderEjected() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, n := range g.nodes {
-		if n.ejected && n.spec.Role == metadata.RoleLeader {
+		if n.Ejected && n.Spec.Role == metadata.RoleLeader {
 			return true
 		}
 	}
