@@ -4,6 +4,7 @@
 //   - code_test.go: every Go code block compiles; one after a comment <!-- file: PATH --> is a part of that file.
 //   - dsn_test.go: every DSN that is shown can be read.
 //   - licences_test.go: licences.md lists what is linked.
+//   - promises_test.go: what a page promises names the test that holds it.
 //   - twins_test.go: a page and its Russian twin have the same headings and the same code.
 //
 // A Go code block is one of three things. With a package clause it is a program or a file and is checked as it is.
