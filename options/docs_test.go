@@ -137,12 +137,22 @@ func configurationTable(l language) string {
 	return b.String()
 }
 
-// readmeTable renders all keys in short: the first sentence of each.
+// readmeKeys are those that nearly every program sets sooner or later.
+var readmeKeys = []string{
+	"instance_role", "read_preference", "routing", "max_conns_per_instance", "node_weights",
+	"acquire_timeout", "address_map", "transactions", "sslmode", "log",
+}
+
+// readmeTable renders the first sentences of readmeKeys.
 func readmeTable() string {
 	var b strings.Builder
 	b.WriteString("\n| Key | Default | What it does |\n| --- | --- | --- |\n")
-	for _, k := range Keys() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Name, cell(orDash(code(k.Default))), cell(firstSentence(k.Doc)))
+	for _, name := range readmeKeys {
+		for _, k := range Keys() {
+			if k.Name == name {
+				fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Name, cell(orDash(code(k.Default))), cell(firstSentence(k.Doc)))
+			}
+		}
 	}
 	b.WriteByte('\n')
 	return b.String()

@@ -30,7 +30,8 @@ func aggregates(ctx context.Context, out io.Writer, db *sql.DB, cities []city) e
 	}
 	fmt.Fprintf(out, "Read back: %d cities, %d people.\n\n", count, people)
 
-	rows, err := db.QueryContext(ctx, `SELECT country, count(*) AS cities, sum(population) AS people, max(latitude) AS north
+	// The casts are for the server: ORDER BY over a bare count or sum fails in its SQL engine.
+	rows, err := db.QueryContext(ctx, `SELECT country, cast(count(*) AS int) AS cities, cast(sum(population) AS int) AS people, max(latitude) AS north
 		FROM quickstart_cities GROUP BY country ORDER BY people DESC LIMIT 5`+unlimited)
 	if err != nil {
 		return err
