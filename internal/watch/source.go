@@ -49,7 +49,8 @@ type Target struct {
 // Reading is what a Source has told. It is immutable.
 type Reading struct {
 	Topology *metadata.Topology
-	Whole    time.Time // when all of it was read, not only what had changed
+	Whole    time.Time     // when all of it was read, not only what had changed
+	again    time.Duration // when all of it is read again
 
 	tiers   []metadata.Tier // as _pico_tier says
 	skipped [3]int          // rows that couldn't be used, of the three tables

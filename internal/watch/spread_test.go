@@ -226,3 +226,23 @@ func TestMarkOfOldServers(t *testing.T) {
 		}
 	}
 }
+
+// All that there is is read again now and then, less often the longer that brings nothing new.
+func TestWholeReadingsAreRare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(4)
+		w, _ := watch(t, c, fakeConfig("10.0.0.1:4327"))
+		start(t, w)
+		time.Sleep(2 * time.Hour)
+		if n := c.count(queryInstances); n < 1+5 || n > 1+7 {
+			t.Errorf("read %d times in two quiet hours, want after 5, 10, 20 minutes and then each 30", n)
+		}
+		// Something that no mark shows ends that.
+		c.do(func() { c.instances[1].Version = "26.3.1" })
+		time.Sleep(31 * time.Minute)
+		synctest.Wait()
+		if in, _ := w.Topology().ByName("i2"); in.Version != "26.3.1" {
+			t.Error("not seen after half an hour")
+		}
+	})
+}

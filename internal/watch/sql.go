@@ -44,7 +44,8 @@ type SQLConfig struct {
 	// RecheckDenied is how long a table that the user may not read isn't asked for again:
 	// every refusal is an event in the server's audit log. 0 = one minute.
 	RecheckDenied time.Duration
-	// Whole is how long what hasn't changed isn't read again. 0 = five minutes.
+	// Whole is how long what hasn't changed isn't read again, at first: for twice as long each time that brought nothing
+	// new, up to six times. 0 = five minutes.
 	Whole time.Duration
 	Clock options.Clock // nil = the system's
 	// BadRow, if set, hears once of each kind of row that had to be left out.
@@ -121,9 +122,9 @@ func (s *SQL) Read(ctx context.Context, q Querier, from Target, have *Reading) (
 	if err != nil {
 		return nil, fmt.Errorf("picodata: asking for changes: %w", err)
 	}
-	next := &Reading{mark: m, Whole: now}
+	next := &Reading{mark: m, Whole: now, again: s.config.Whole}
 	readInstances, readReplicasets, readTiers := true, true, true
-	if have != nil && !have.Topology.Static && now.Sub(have.Whole) < s.config.Whole {
+	if have != nil && !have.Topology.Static && now.Sub(have.Whole) < have.again {
 		old := have.mark
 		changed := func(table string, is, was uint64) bool {
 			refused := is == 0 && s.isDenied([]string{table}) && slices.Contains(have.Topology.Denied, table)
@@ -133,7 +134,7 @@ func (s *SQL) Read(ctx context.Context, q Querier, from Target, have *Reading) (
 		readTiers, readReplicasets = whole, whole
 		// The small question sees target states, and old servers' current ones; an instance on its way is looked at itself.
 		readInstances = whole || s.marks.form == markWhole && onTheWay(have.Topology)
-		next.Whole = have.Whole
+		next.Whole, next.again = have.Whole, have.again
 	}
 	t := metadata.Topology{ReadAt: now, ReadFrom: from.Address}
 	if !readInstances && !readReplicasets && !readTiers {
@@ -202,7 +203,17 @@ func (s *SQL) Read(ctx context.Context, q Querier, from Target, have *Reading) (
 	t.Tiers = append(slices.Clone(next.tiers), tiersOf(t.Instances)...)
 	t.Skipped = next.skipped[0] + next.skipped[1] + next.skipped[2]
 	next.Topology = metadata.Build(t)
+	if have != nil && m == have.mark && now.Equal(next.Whole) && sameRows(next.Topology, have.Topology) {
+		next.again = doubled(have.again, 1, 6*s.config.Whole) // the mark hid nothing
+	}
 	return next, nil
+}
+
+// sameRows is Topology.Equal without the nodes of the DSN, which no server tells of.
+func sameRows(a, b *metadata.Topology) bool {
+	without := *b
+	without.Seeds = a.Seeds
+	return a.Equal(&without)
 }
 
 // onTheWay tells whether an instance's current state isn't its target yet.
