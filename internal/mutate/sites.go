@@ -28,7 +28,6 @@ type mutant struct {
 	file     string // relative to the repository
 	line     int
 	in       string // function or declaration
-	top      bool   // the latter, which no profile of coverage counts
 	kind     string
 	from, to int // offsets in the file
 	with     string
@@ -83,15 +82,11 @@ func (x *finder) decl(d ast.Decl) {
 		for _, s := range d.Specs {
 			v := s.(*ast.ValueSpec)
 			x.in = v.Names[0].Name
-			before := len(x.out)
 			for _, e := range v.Values {
 				if d.Tok == token.CONST {
 					x.literals(e)
 				}
 				x.block(e)
-			}
-			for _, m := range x.out[before:] {
-				m.top = true
 			}
 		}
 	}

@@ -29,7 +29,7 @@ type runner struct {
 	pattern   string
 	others    []string // arguments of go test
 	timeout   string
-	reached   map[string]bool // "file:line"
+	reached   map[string]bool // "file:line"; false: a profile counts the line, and nobody came by
 }
 
 // cover finds out which lines tests come by, and that they pass.
@@ -67,13 +67,15 @@ func (r *runner) read(profile string) error {
 	for s.Scan() {
 		// path/file.go:12.34,15.2 3 1
 		place, counts, ok := strings.Cut(s.Text(), " ")
-		if !ok || strings.HasSuffix(counts, " 0") || strings.HasPrefix(place, "mode:") {
+		if !ok || strings.HasPrefix(place, "mode:") {
 			continue
 		}
+		came := !strings.HasSuffix(counts, " 0")
 		at := strings.LastIndexByte(place, ':')
 		from, to, _ := strings.Cut(place[at+1:], ",")
 		for line := lineOf(from); line <= lineOf(to); line++ {
-			r.reached[fmt.Sprintf("%s:%d", filepath.Base(place[:at]), line)] = true
+			key := fmt.Sprintf("%s:%d", filepath.Base(place[:at]), line)
+			r.reached[key] = r.reached[key] || came
 		}
 	}
 	return s.Err()
@@ -87,7 +89,8 @@ func lineOf(s string) int {
 
 // try runs the tests over a mutant until one notices it.
 func (r *runner) try(m *mutant) (verdict, error) {
-	if !m.top && !r.reached[fmt.Sprintf("%s:%d", filepath.Base(m.file), m.line)] {
+	// A line that no profile counts (a declaration, the rest of a statement behind a function in it) is tried.
+	if came, counted := r.reached[fmt.Sprintf("%s:%d", filepath.Base(m.file), m.line)]; counted && !came {
 		return unseen, nil
 	}
 	original := filepath.Join(r.root, m.file)

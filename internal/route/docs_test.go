@@ -32,8 +32,12 @@ func TestDocsNameEverything(t *testing.T) {
 				t.Errorf("%s doesn't have %s", page, name)
 			}
 		}
-		if !strings.Contains(string(text), "](routing.svg)") {
-			t.Errorf("%s has no picture", page)
+		_, chart, _ := strings.Cut(string(text), "```mermaid\n")
+		chart, _, _ = strings.Cut(chart, "```")
+		for _, r := range Reasons() {
+			if !strings.Contains(chart, string(r)) {
+				t.Errorf("the picture of %s doesn't have %s", page, r)
+			}
 		}
 	}
 }

@@ -10,13 +10,16 @@ import (
 var (
 	goComment  = regexp.MustCompile(`(?m)(^|[ \t])//.*$`)
 	sqlComment = regexp.MustCompile(`(?m)(^|[ \t])(--|#) .*$`)
+	chartWords = regexp.MustCompile(`"[^"]*"`)
 	blanks     = regexp.MustCompile(`[ \t]+`)
 )
 
-// bare is a block without its comments, which are translated.
+// bare is a block without its comments and the words of its pictures, which are translated.
 func bare(b block) string {
 	text := b.text
 	switch b.lang {
+	case "mermaid":
+		text = chartWords.ReplaceAllString(text, `""`)
 	case "go":
 		text = goComment.ReplaceAllString(text, "")
 	default:
