@@ -71,13 +71,13 @@ func literalType(x *grammar.Literal, inferred sqlType) sqlType {
 
 // functionType is the announced type of a function of one argument: that of the overload for the argument's announced type.
 func (a *analyzer) functionType(x *grammar.FuncCall) sqlType {
-	arg := a.declared(x.Args[0], false)
+	arg, same := a.declared(x.Args[0], false), x.Name.Name == "abs" || x.Name.Name == "min" || x.Name.Name == "max"
 	for _, o := range functions[x.Name.Name].overloads {
 		if len(o.args) == 1 && o.args[0] == arg {
 			return o.result
 		}
 	}
-	if _, null := a.types[x.Args[0]]; null && arg == typeUnknown && numeric(a.types[x]) && x.Name.Name != "count" && x.Name.Name != "total" {
+	if _, null := a.types[x.Args[0]]; null && arg == typeUnknown && numeric(a.types[x]) && same {
 		return typeUnknown
 	}
 	return a.types[x]

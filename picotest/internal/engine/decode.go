@@ -37,6 +37,10 @@ func announced(c cell, t sqlType) (Value, *Error) {
 	}
 	shown, name := "", map[baseType]string{tInt: "Int8", tUnsigned: "Int8", tDouble: "Float8"}[t.base]
 	switch x := c.(type) {
+	case int64:
+		if t.base == tDouble {
+			return float64(x), nil
+		}
 	case float64:
 		if t.base == tNumeric {
 			return decimalOfDouble(x), nil

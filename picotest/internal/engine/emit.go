@@ -166,7 +166,7 @@ func (a *analyzer) emitKind(x grammar.Expr, sc *scope) string {
 		if x.Not {
 			not = "NOT "
 		}
-		return "(" + compared(a.emit(x.X, sc), t) + " " + not + "BETWEEN " + a.emit(x.Low, sc) + " AND " + a.emit(x.High, sc) + ")"
+		return "(" + compared(a.comparand(x.X, sc), t) + " " + not + "BETWEEN " + a.comparand(x.Low, sc) + " AND " + a.comparand(x.High, sc) + ")"
 	case *grammar.In:
 		return a.emitIn(x, sc)
 	case *grammar.LikeExpr:
@@ -243,7 +243,7 @@ func (a *analyzer) emitBinary(x *grammar.Binary, sc *scope) string {
 		if t.array {
 			return fmt.Sprintf("p_compare(%s, %d)", l, t.code())
 		}
-		return "(" + compared(l, t) + " " + op + " " + r + ")"
+		return "(" + compared(a.comparand(x.L, sc), t) + " " + op + " " + a.comparand(x.R, sc) + ")"
 	}
 	names := map[grammar.BinaryOp]string{grammar.OpAdd: "add", grammar.OpSub: "sub", grammar.OpMul: "mul", grammar.OpDiv: "div", grammar.OpMod: "mod"}
 	return "p_" + names[x.Op] + "(" + a.operand(x.L, sc) + ", " + a.operand(x.R, sc) + ")"
@@ -254,7 +254,7 @@ func (a *analyzer) emitBinary(x *grammar.Binary, sc *scope) string {
 func (a *analyzer) operand(x grammar.Expr, sc *scope) string {
 	lit, ok := unparen(x).(*grammar.Literal)
 	if !ok {
-		return a.chosen(x, a.emitKind(x, sc))
+		return a.chosen(x, a.emitKind(x, sc), true)
 	}
 	if lit.Kind == grammar.StringLiteral {
 		return a.emit(lit, sc)
@@ -262,20 +262,80 @@ func (a *analyzer) operand(x grammar.Expr, sc *scope) string {
 	return a.emitLiteral(lit, literalType(lit, typeUnknown))
 }
 
-// chosen makes of what CASE or coalesce gave a number of the announced kind.
-func (a *analyzer) chosen(x grammar.Expr, text string) string {
+// stored is the type that the storage gives an expression of numbers by its form, any where values keep their own kinds.
+func (a *analyzer) stored(x grammar.Expr) sqlType {
+	var list []grammar.Expr
 	switch n := unparen(x).(type) {
 	case *grammar.Case:
+		for _, w := range n.Whens {
+			list = append(list, w.Then)
+		}
+		if n.Else != nil {
+			list = append(list, n.Else)
+		}
 	case *grammar.FuncCall:
 		if n.Name.Name != "coalesce" {
-			return text
+			return a.declared(x, false)
 		}
+		list = n.Args
 	default:
+		return a.declared(x, false)
+	}
+	_, isCase := unparen(x).(*grammar.Case)
+	common := typeUnknown
+	for _, y := range list {
+		_, literal := unparen(y).(*grammar.Literal)
+		switch t := a.stored(y); {
+		case literal && !isCase:
+			return typeAny // to the storage it's a parameter
+		case t == typeUnknown:
+		case t == typeAny, common != typeUnknown && common != t && !isCase:
+			return typeAny
+		case common == typeUnknown:
+			common = t
+		case numeric(t) && numeric(common):
+			common = arithmeticType(common, t)
+		}
+	}
+	return common
+}
+
+// holdsDouble tells whether some double may be among the results of a CASE.
+func (a *analyzer) holdsDouble(x *grammar.Case) bool {
+	found := false
+	grammar.Walk(x, func(n grammar.Node) bool {
+		if e, ok := n.(grammar.Expr); ok {
+			found = found || a.types[e] == typeDouble || a.declared(e, false) == typeDouble
+		}
+		return !found
+	})
+	return found
+}
+
+// chosen makes of what a CASE of several kinds of numbers gave a number of the kind that they have in common. With values of no
+// certain kind among them the storage makes scalars of all, which it doesn't compute with.
+func (a *analyzer) chosen(x grammar.Expr, text string, operand bool) string {
+	n, ok := unparen(x).(*grammar.Case)
+	if !ok {
 		return text
 	}
-	switch t := a.declared(x, false); t {
-	case typeInt, typeDouble, typeNumeric:
+	switch t := a.stored(n); {
+	case numeric(t):
 		return fmt.Sprintf("p_number(%s, %d)", text, t.code())
+	case operand && t == typeAny && numeric(a.declared(x, false)):
+		return "p_scalar(" + text + ")"
+	}
+	return text
+}
+
+// comparand translates a side of a comparison: what an operator or a function computed takes the type that both sides have.
+func (a *analyzer) comparand(x grammar.Expr, sc *scope) string {
+	text, t := a.emit(x, sc), a.effective(x)
+	switch unparen(x).(type) {
+	case *grammar.Binary, *grammar.FuncCall, *grammar.Case:
+		if t == typeDouble || t == typeNumeric {
+			return fmt.Sprintf("p_number(%s, %d)", text, t.code())
+		}
 	}
 	return text
 }
@@ -315,7 +375,7 @@ func (a *analyzer) emitIn(x *grammar.In, sc *scope) string {
 	if x.Not {
 		not = "NOT "
 	}
-	left := a.emit(x.X, sc)
+	left := a.comparand(x.X, sc)
 	t := a.effective(x.X)
 	switch r := unparen(x.R).(type) {
 	case *grammar.Row:
@@ -328,7 +388,11 @@ func (a *analyzer) emitIn(x *grammar.In, sc *scope) string {
 			}
 			return "(" + not + "(" + strings.Join(parts, " OR ") + "))"
 		}
-		return "(" + compared(left, t) + " " + not + "IN (" + a.emitList(r.Items, sc) + "))"
+		items := make([]string, len(r.Items))
+		for i, item := range r.Items {
+			items[i] = a.comparand(item, sc)
+		}
+		return "(" + compared(left, t) + " " + not + "IN (" + strings.Join(items, ", ") + "))"
 	case *grammar.SubQuery:
 		return "(" + compared(left, t) + " " + not + "IN (" + a.subqueries[r].code + "))"
 	}

@@ -30,10 +30,7 @@ func (a *analyzer) emitCall(x *grammar.FuncCall, sc *scope) string {
 		}
 		return "p_trim(" + a.emit(x.Args[1], sc) + ", " + a.emit(x.Args[0], sc) + ", '')"
 	case "abs":
-		if a.effective(x.Args[0]).base == tNumeric {
-			return "nabs(" + a.emit(x.Args[0], sc) + ")"
-		}
-		return "abs(" + a.emit(x.Args[0], sc) + ")"
+		return "p_abs(" + a.emit(x.Args[0], sc) + ")"
 	case "json_extract_path":
 		text := a.emit(x.Args[0], sc)
 		for _, k := range x.Args[1:] {

@@ -62,16 +62,35 @@ func (d *db) defineFunctions() error {
 		}
 		ctx.ResultInt64(1)
 	}))
+	def("p_scalar", 1, func(a []cell) (cell, string) {
+		return nil, "Type mismatch: can not convert scalar(" + string(encodeText(a[0])) + ") to integer, decimal or double"
+	})
 	def("p_many", 1, func([]cell) (cell, string) { return nil, textMany })
-	def("todec", 1, func(a []cell) (cell, string) { return cellDecimal(a[0]).exact(), "" })
-	def("todbl", 1, func(a []cell) (cell, string) { return cellFloat(a[0]), "" })
-	def("nabs", 1, func(a []cell) (cell, string) {
+	def("p_moved", 2, func(a []cell) (cell, string) {
+		c := toNumber(a[0], baseType(a[1].(int64)))
+		if f, ok := c.(float64); ok {
+			c = wholeClamped(f)
+		}
+		return c, ""
+	})
+	def("p_abs", 1, func(a []cell) (cell, string) {
+		switch x := a[0].(type) {
+		case float64:
+			return math.Abs(x), ""
+		case int64:
+			if x == math.MinInt64 {
+				return -float64(x), "" // the storage has an unsigned for it
+			}
+			return max(x, -x), ""
+		}
 		x := cellDecimal(a[0])
 		if x.Cmp(Decimal{}) < 0 {
 			x = Decimal{}.sub(x)
 		}
 		return x.exact(), ""
 	})
+	def("todec", 1, func(a []cell) (cell, string) { return cellDecimal(a[0]).exact(), "" })
+	def("todbl", 1, func(a []cell) (cell, string) { return cellFloat(a[0]), "" })
 	def("p_lower", 1, func(a []cell) (cell, string) { return strings.ToLower(cellText(a[0])), "" })
 	def("p_upper", 1, func(a []cell) (cell, string) { return strings.ToUpper(cellText(a[0])), "" })
 	def("p_like", 3, func(a []cell) (cell, string) {

@@ -48,6 +48,9 @@ func (p *selectPlan) run(s *Stmt, _ *runState, args []Value, v View) (*Result, *
 	if err != nil {
 		return nil, err
 	}
+	if text := p.q.rejects(rows); text != "" {
+		return nil, refuse("Query 2 from EXPLAIN (RAW): %s", text)
+	}
 	values, err := s.decode(rows)
 	if err != nil {
 		return nil, err

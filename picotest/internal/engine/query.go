@@ -19,6 +19,8 @@ type query struct {
 	values  []*grammar.Row
 	ctes    []*cte
 	node    *grammar.Query
+	// orderedBy is the column that is the only key of ORDER BY, -1 if it's more or something else.
+	orderedBy int
 }
 
 // core is one SELECT of a chain.
@@ -53,7 +55,7 @@ func (q *query) spread() bool {
 // query analyses a query inside a scope; want types its columns where literals and parameters leave a choice.
 func (a *analyzer) query(q *grammar.Query, outer *scope, want []sqlType) (*query, *Error) {
 	sc := &scope{parent: outer, ctes: map[string]*cte{}}
-	out := &query{node: q}
+	out := &query{node: q, orderedBy: -1}
 	var with []string
 	for _, c := range q.With {
 		sub, err := a.query(c.Query, &scope{parent: sc}, nil)
@@ -203,7 +205,7 @@ func (a *analyzer) tail(out *query, sc *scope) *Error {
 		for i, c := range out.columns {
 			c.output = true
 			src.columns = append(src.columns, c)
-			names[i] = out.moved(quote(src.sqlName)+"."+quote(c.ref()), c.typ)
+			names[i] = out.moved(quote(src.sqlName)+"."+quote(c.ref()), c)
 		}
 		outer := &scope{parent: sc, sources: []*source{src}}
 		parts := make([]string, len(out.node.OrderBy))
@@ -213,6 +215,9 @@ func (a *analyzer) tail(out *query, sc *scope) *Error {
 				return err
 			}
 			parts[i] = text + orderSuffix(o)
+		}
+		if len(parts) == 1 {
+			out.orderedBy = a.orderColumn(out.node.OrderBy[0].Expr, out)
 		}
 		out.code = "SELECT " + strings.Join(names, ", ") + " FROM (" + out.code + ") AS " + quote(src.sqlName) + " ORDER BY " + strings.Join(parts, ", ")
 	}
@@ -225,18 +230,12 @@ func (a *analyzer) tail(out *query, sc *scope) *Error {
 	return nil
 }
 
-// moved is a column of rows that meet on the coordinator: they take the announced types on the way, but for what aggregates made.
-func (q *query) moved(text string, t sqlType) string {
-	if len(q.cores) != 1 || !q.cores[0].distributed() || q.cores[0].aggregated || len(q.cores[0].node.GroupBy) > 0 || t.array {
+// moved is a column of rows that meet on the coordinator: what was computed takes the announced type on the way.
+func (q *query) moved(text string, c sourceColumn) string {
+	if !c.computed || len(q.cores) != 1 || !q.cores[0].distributed() || q.cores[0].aggregated || len(q.cores[0].node.GroupBy) > 0 {
 		return text
 	}
-	switch t.base {
-	case tDouble:
-		return "todbl(" + text + ")"
-	case tNumeric:
-		return "(todec(" + text + ")" + t.collation() + ")"
-	}
-	return text
+	return fmt.Sprintf("(p_moved(%s, %d)%s)", text, c.typ.code(), c.typ.collation())
 }
 
 // orderKey is one ORDER BY element: a position, or an expression over the output's columns.
@@ -300,6 +299,18 @@ func (q *query) many() bool {
 	c := q.cores[0]
 	one := len(c.sources) == 0 || c.aggregated && len(c.node.GroupBy) == 0
 	return !one && (q.node.Limit == nil || q.node.Limit.All || q.node.Limit.Count > 1)
+}
+
+// orderColumn is the output column that an ORDER BY element names, -1 if it's an expression.
+func (a *analyzer) orderColumn(x grammar.Expr, out *query) int {
+	switch k := unparen(x).(type) {
+	case *grammar.Literal:
+		n, _ := smallInt(k.Value)
+		return n - 1
+	case *grammar.ColumnRef:
+		return a.columns[k].index
+	}
+	return -1
 }
 
 // refers tells whether a column or a subquery is a part of an expression.

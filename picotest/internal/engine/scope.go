@@ -14,6 +14,10 @@ type sourceColumn struct {
 	sql    string // its name in the SQLite text where that differs: SQLite folds case, and two columns may have one name
 	of     string // of an output column: the source that it was taken from as it is
 	output bool
+	// misdeclared tells that the storage holds another kind of number than it declares.
+	misdeclared bool
+	// computed tells that an operator or a CASE made it, so that its type is certain.
+	computed bool
 	// inner is the type for the queries around this one where it isn't what the client is told.
 	inner *sqlType
 }

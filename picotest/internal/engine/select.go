@@ -154,6 +154,14 @@ func (a *analyzer) items(n *grammar.SelectCore, sc *scope, want []sqlType) (stri
 		if inner := a.declared(it.Expr, false); inner != col.typ {
 			col.inner = &inner
 		}
+		col.misdeclared = a.misdeclared(it.Expr, sc.core.distributed())
+		switch x := unparen(it.Expr).(type) {
+		case *grammar.Binary:
+			col.computed = numeric(col.typ)
+		case *grammar.Case:
+			t := a.stored(x)
+			col.computed = numeric(t) && !(t == typeDouble && col.typ == typeInt) || t == typeAny && numeric(col.typ) && !a.holdsDouble(x)
+		}
 		switch ref, isRef := unparen(it.Expr).(*grammar.ColumnRef); {
 		case it.Alias != nil:
 			col.name = it.Alias.Name
@@ -170,7 +178,7 @@ func (a *analyzer) items(n *grammar.SelectCore, sc *scope, want []sqlType) (stri
 		cols = append(cols, col)
 		text := a.emit(it.Expr, sc)
 		if _, isCase := unparen(it.Expr).(*grammar.Case); isCase {
-			text = a.chosen(it.Expr, text)
+			text = a.chosen(it.Expr, text, false)
 		}
 		parts = append(parts, compared(text, t)+" AS "+quote(col.ref()))
 	}
