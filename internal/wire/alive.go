@@ -11,6 +11,12 @@ import (
 // socket is found before a statement is written to it. Notices that arrived meanwhile are
 // handled. False: the connection is lost; the reason is in the log if the server gave one.
 func (c *Conn) Alive() bool {
+	if c.busy {
+		return false
+	}
+	// Close and CloseWait, which may come from elsewhere, leave the guard alone meanwhile.
+	c.active.Store(true)
+	defer c.active.Store(false)
 	if !c.Usable() {
 		return false
 	}
@@ -32,43 +38,49 @@ func (g *guard) look() error {
 		return nil
 	}
 	// Bytes that came before the end may say why.
-	for first := true; first || len(g.sock.kept) > 0; first = false {
-		if terr := g.take(); terr != nil {
-			return terr
-		}
+	if terr := g.take(); terr != nil {
+		return terr
 	}
 	return err
 }
 
-// take reads the kept bytes through TLS, if any, and looks at whole frames.
+// take reads what the socket has kept, and what TLS keeps of it, and looks at whole frames. Each round consumes
+// some of it; frames are bounded, and so is what an idle connection keeps of one.
 func (g *guard) take() error {
-	g.sock.noBlock = true
-	err := g.fill(frameHeader)
-	g.sock.noBlock = false
-	if errors.Is(err, errNothing) {
-		g.err = nil
-	} else if err != nil {
-		return err
-	}
-	return g.leftover()
-}
-
-// leftover handles what came along with the end of the last answer, or after it. All but notices is an
-// answer to nothing: it would be taken for that of the next statement.
-func (g *guard) leftover() error {
-	for g.v < g.w {
-		need, err := g.scan()
+	for {
+		need, err := g.leftover()
 		if err != nil {
 			return err
 		}
-		if g.r < g.v {
-			return errors.New("the server sent an answer to nothing")
+		g.sock.noBlock = true
+		err = g.fill(max(need, frameHeader))
+		g.sock.noBlock = false
+		if errors.Is(err, errNothing) {
+			g.err = nil
+			return nil
 		}
-		if need > 0 {
-			break // a frame whose end is still to come
+		if err != nil {
+			return err
 		}
 	}
-	return nil
+}
+
+// leftover handles what came along with the end of the last answer, or after it. All but notices is an
+// answer to nothing: it would be taken for that of the next statement. need is what a frame whose end is still to
+// come needs.
+func (g *guard) leftover() (need int, err error) {
+	for g.v < g.w {
+		if need, err = g.scan(); err != nil {
+			return 0, err
+		}
+		if g.r < g.v {
+			return 0, errors.New("the server sent an answer to nothing")
+		}
+		if need > 0 {
+			return need, nil
+		}
+	}
+	return 0, nil
 }
 
 // look reads what has arrived, without waiting, and keeps it. io.EOF: the peer hung up.

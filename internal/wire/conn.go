@@ -107,7 +107,7 @@ func (c *Conn) begin(ctx context.Context) error {
 		}
 		return c.unsent(ErrClosed)
 	}
-	if err := c.g.leftover(); err != nil {
+	if err := c.g.settle(); err != nil {
 		c.active.Store(false)
 		_ = c.g.sock.Close()
 		return c.unsent(fmt.Errorf("%w: %v", ErrClosed, c.g.fail(err)))

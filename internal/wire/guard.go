@@ -4,6 +4,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
 
@@ -350,6 +351,16 @@ func (g *guard) authentication(body []byte) (passage, error) {
 	return deliver, nil
 }
 
+// settle looks at what has come unasked before a statement is written. Beneath TLS a part of it may wait where the
+// buffer had no room for the whole record.
+func (g *guard) settle() error {
+	if g.encrypted {
+		return g.take()
+	}
+	_, err := g.leftover()
+	return err
+}
+
 // fill reads from the network until buf[v:] holds need bytes or more has arrived.
 func (g *guard) fill(need int) error {
 	if g.v > 0 { // r == v here: nothing waits before it
@@ -360,9 +371,13 @@ func (g *guard) fill(need int) error {
 	if g.w == 0 && len(g.buf) > keepBuffer {
 		g.buf = make([]byte, readBuffer)
 	}
-	if need > len(g.buf) && g.w == len(g.buf) {
+	if g.w == len(g.buf) {
 		// Grow by what has come, not by what is announced.
-		grown := make([]byte, min(need, 2*len(g.buf)))
+		size := 2 * len(g.buf)
+		if need > len(g.buf) {
+			size = min(need, size)
+		}
+		grown := make([]byte, size)
 		copy(grown, g.buf[:g.w])
 		g.buf = grown
 	}
@@ -375,6 +390,9 @@ func (g *guard) fill(need int) error {
 		}
 	}
 	n, err := g.nc.Read(g.buf[g.w:])
+	if n == 0 && err == nil {
+		err = io.ErrNoProgress
+	}
 	g.w += n
 	if g.draining {
 		g.drain -= int64(n)
