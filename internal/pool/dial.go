@@ -3,7 +3,6 @@ package pool
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -122,18 +121,9 @@ func (g *Gate) startNext() {
 
 // dial runs on a goroutine of its own. No caller's context is in it: whoever waits may go.
 func (g *Gate) dial(op *dialOp, spec NodeSpec) {
-	ctx, cancel := context.WithCancelCause(g.ctx)
-	if d := g.opt.ConnectTimeout; d > 0 {
-		t := g.clock.AfterFunc(d, func() { cancel(fmt.Errorf("no connection within connect_timeout %v: %w", d, context.DeadlineExceeded)) })
-		defer t.Stop()
-	}
 	begun := g.now()
 	op.node.count.dials.Add(1)
-	conn, err := g.cfg.Dial(context.WithValue(ctx, admitting{}, op), spec)
-	if err != nil && ctx.Err() != nil && g.ctx.Err() == nil {
-		err = fmt.Errorf("%w (%w)", context.Cause(ctx), err)
-	}
-	cancel(nil)
+	conn, err := g.cfg.Dial(context.WithValue(g.ctx, admitting{}, op), spec)
 	took := g.now() - begun
 	var rtt time.Duration
 	if m, ok := conn.(roundTripper); ok && err == nil {

@@ -40,9 +40,10 @@ func classify(err error) DialOutcome {
 
 // fakeNet is the servers, as they see the pool: every count is the server's.
 type fakeNet struct {
-	mu    sync.Mutex
-	nodes map[string]*fakeNode
-	delay time.Duration // of every dial
+	connectTimeout time.Duration // 0: 5 s
+	mu             sync.Mutex
+	nodes          map[string]*fakeNode
+	delay          time.Duration // of every dial
 }
 
 type fakeNode struct {
@@ -88,6 +89,12 @@ func (f *fakeNet) node(address string) *fakeNode {
 }
 
 func (f *fakeNet) dial(ctx context.Context, s NodeSpec) (Conn, error) {
+	limit := f.connectTimeout
+	if limit == 0 {
+		limit = 5 * time.Second
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	n := f.node(s.Address)
 	f.mu.Lock()
 	n.dials++

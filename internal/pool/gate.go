@@ -68,7 +68,7 @@ const (
 
 // Config configures a Gate.
 type Config struct {
-	// Dial makes a connection. Its context ends after Options.ConnectTimeout or with the gate, never with a caller.
+	// Dial makes a connection, within connect_timeout. Its context ends with the gate, never with a caller.
 	Dial func(ctx context.Context, n NodeSpec) (Conn, error)
 	// Classify says what an error of Dial means. nil: every error is a DialFailure.
 	Classify func(error) DialOutcome

@@ -267,11 +267,11 @@ func runModel(t *testing.T, seed uint64, steps int) {
 		o.MaxConnLifetime = []time.Duration{0, 5 * time.Second, time.Hour}[rnd.IntN(3)]
 		o.MaxConnIdleTime = []time.Duration{0, 3 * time.Second}[rnd.IntN(2)]
 		o.DrainTimeout = 4 * time.Second
-		o.ConnectTimeout = 2 * time.Second
 		if rnd.IntN(2) == 0 {
 			o.PreferZones = []string{"DC=1"}
 		}
 		f := newNet()
+		f.connectTimeout = 2 * time.Second
 		f.delay = []time.Duration{0, time.Millisecond, 300 * time.Millisecond}[rnd.IntN(3)]
 		m := &model{t: t, rnd: rnd, f: f, o: o, specs: map[string]NodeSpec{}, calls: map[int]context.CancelFunc{}}
 		events := 0

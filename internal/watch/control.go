@@ -92,7 +92,7 @@ func (c *control) stagger(started int) time.Duration {
 	return c.config.Stagger
 }
 
-// open dials, within connect_timeout, and asks who is there, within the time of a query: a
+// open dials and asks who is there, within the time of a query: a
 // node that takes logins but answers nothing is of no use here.
 func (c *control) open(ctx context.Context, t Target) (opened, error) {
 	c.state.count(func(s *metadata.TopologyStats) { s.Dials++ })
@@ -100,13 +100,7 @@ func (c *control) open(ctx context.Context, t Target) (opened, error) {
 		c.state.count(func(s *metadata.TopologyStats) { s.DialFailures++ })
 		return opened{}, err
 	}
-	limit := c.options.ConnectTimeout
-	if limit <= 0 {
-		limit = 5 * time.Second
-	}
-	dialCtx, stop := within(ctx, c.clock, limit)
-	conn, err := c.config.Dial(dialCtx, t)
-	stop()
+	conn, err := c.config.Dial(ctx, t)
 	if err != nil {
 		return fail(err)
 	}

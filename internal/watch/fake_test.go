@@ -164,7 +164,9 @@ func (c *fakeCluster) Dial(ctx context.Context, t Target) (Conn, error) {
 	c.dials = append(c.dials, t.Address)
 	if c.hole[t.Address] {
 		c.mu.Unlock()
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second) // connect_timeout, which is a dial's own business
 		<-ctx.Done()
+		cancel()
 		c.mu.Lock()
 		return nil, context.Cause(ctx)
 	}

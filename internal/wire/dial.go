@@ -33,11 +33,8 @@ func Dial(ctx context.Context, cfg *Config, target Target) (*Conn, error) {
 	}
 	d := dialer{cfg: cfg, target: target, tls: tlsConfig}
 	caller := ctx
-	if t := cfg.Options.ConnectTimeout; t > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, t)
-		defer cancel()
-	}
+	ctx, cancel := connecting(ctx, cfg.Options)
+	defer cancel()
 	d.stage = StageLogin
 	if err := d.askPassword(ctx); err != nil {
 		if caller.Err() == nil && ctx.Err() != nil {
@@ -61,6 +58,22 @@ func Dial(ctx context.Context, cfg *Config, target Target) (*Conn, error) {
 		err = connectTimeout(cfg.Options.ConnectTimeout)
 	}
 	return nil, fail(d.stage, d.config, err)
+}
+
+// connecting bounds a dial by connect_timeout, which nobody else looks at.
+func connecting(ctx context.Context, o *options.Config) (context.Context, context.CancelFunc) {
+	if o.ConnectTimeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	if o.Clock == nil {
+		return context.WithTimeout(ctx, o.ConnectTimeout)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	t := o.Clock.AfterFunc(o.ConnectTimeout, cancel)
+	return ctx, func() {
+		t.Stop()
+		cancel()
+	}
 }
 
 // dialer is one dial of one node.
