@@ -1,6 +1,7 @@
 // Package doccheck holds the documents to what they say. It consists of tests alone:
 //
 //   - links_test.go: every relative link and every heading that one points to exists; each page is in an index.
+//   - architecture_test.go: architecture.md lists the files of the root, what each package imports, and what calls up.
 //   - code_test.go: every Go code block compiles; one after a comment <!-- file: PATH --> is a part of that file.
 //   - dsn_test.go: every DSN that is shown can be read.
 //   - licences_test.go: licences.md lists what is linked.
