@@ -9,9 +9,6 @@ import (
 	"time"
 )
 
-// mark is what one small question tells of each system table: as long as it stays, so does the table. 0 = not known.
-type mark struct{ instances, replicasets, tiers, tables uint64 }
-
 // The parts of the question. Columns of all parts have the same types, since one answer holds them all.
 //
 // An instance that stops, starts, joins or is expelled gets a new target state first, with the reason and time of that,
@@ -47,40 +44,41 @@ const markRetry = 10 * time.Minute
 
 // marker asks for marks.
 type marker struct {
+	reader  *reader
 	form    markForm
 	refused time.Time // when form was chosen for want of a better one
 }
 
-// readMark asks whether anything has changed. Parts that may not be read, or that this server can't tell, are 0.
-func (s *SQL) readMark(ctx context.Context, q Querier, withTables bool) (m mark, err error) {
-	if s.marks.form != markWhole && s.config.Clock.Now().Sub(s.marks.refused) >= markRetry {
-		s.marks.form = markWhole
+// read asks whether anything has changed. Parts that may not be read, or that this server can't tell, are 0.
+func (m *marker) read(ctx context.Context, q Querier, withTables bool) (found mark, err error) {
+	if m.form != markWhole && m.reader.clock.Now().Sub(m.refused) >= markRetry {
+		m.form = markWhole
 	}
-	for s.marks.form != markNone {
-		m, err = s.askMark(ctx, q, s.marks.form, withTables)
+	for m.form != markNone {
+		found, err = m.ask(ctx, q, m.form, withTables)
 		if err == nil || !isServerError(err) {
-			return m, err
+			return found, err
 		}
-		s.marks.form++ // that server doesn't understand the question
-		s.marks.refused = s.config.Clock.Now()
+		m.form++ // that server doesn't understand the question
+		m.refused = m.reader.clock.Now()
 	}
 	return mark{}, nil
 }
 
-func (s *SQL) askMark(ctx context.Context, q Querier, form markForm, withTables bool) (m mark, err error) {
+func (m *marker) ask(ctx context.Context, q Querier, form markForm, withTables bool) (found mark, err error) {
 	if form == markOld {
-		rows, ok, err := s.read(ctx, q, markStates, tableInstance)
+		rows, ok, err := m.reader.read(ctx, q, markStates, tableInstance)
 		if err != nil {
-			return m, err
+			return found, err
 		}
 		if ok {
-			m.instances = digest(rows.rows)
+			found.instances = digest(rows.rows)
 		}
 	}
 	for {
 		var parts, tables []string
 		add := func(table, sql string) {
-			if !s.isDenied([]string{table}) {
+			if !m.reader.isDenied([]string{table}) {
 				parts, tables = append(parts, sql), append(tables, table)
 			}
 		}
@@ -93,9 +91,9 @@ func (s *SQL) askMark(ctx context.Context, q Querier, form markForm, withTables 
 			add(tableTable, markTables)
 		}
 		if len(parts) == 0 {
-			return m, nil
+			return found, nil
 		}
-		rows, ok, err := s.read(ctx, q, strings.Join(parts, " UNION ALL "), tables...)
+		rows, ok, err := m.reader.read(ctx, q, strings.Join(parts, " UNION ALL "), tables...)
 		if err != nil {
 			return mark{}, err
 		}
@@ -106,16 +104,16 @@ func (s *SQL) askMark(ctx context.Context, q Querier, form markForm, withTables 
 			d := digest([][]any{row})
 			switch part, _ := rows.number(row, "part"); part {
 			case 1:
-				m.instances += d // in whatever order the groups come
+				found.instances += d // in whatever order the groups come
 			case 2:
-				m.replicasets = d
+				found.replicasets = d
 			case 3:
-				m.tiers = d
+				found.tiers = d
 			case 4:
-				m.tables = d
+				found.tables = d
 			}
 		}
-		return m, nil
+		return found, nil
 	}
 }
 

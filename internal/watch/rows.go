@@ -2,9 +2,9 @@ package watch
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"strconv"
 	"strings"
 
@@ -12,111 +12,43 @@ import (
 	"github.com/picodata/go-picodata/options"
 )
 
-// Result is the answer to one query of a Source: values as lib/pq gives them in text form,
-// that is int64, float64, bool, string, []byte, time.Time or nil.
-type Result struct {
-	Columns []string
-	Rows    [][]any
+// rowParser makes of rows what they mean. It remembers where instances are that don't say it themselves.
+type rowParser struct {
+	addresses *addressMap
+	badRow    func(table, problem string) // hears once of each kind; nil = nobody
+	reported  map[string]bool             // bad rows already told of
+	hosts     map[string]host             // by instance uuid: what stands in for an unspecified host
 }
 
-// table reads a Result by column name, so that shuffled and new columns don't matter.
-type table struct {
-	at   map[string]int
-	rows [][]any
+// host is what is known of an instance that advertises 0.0.0.0 or ::.
+type host struct {
+	name string
+	sure bool // the instance itself answered there
 }
 
-func newTable(r *Result) table {
-	t := table{at: make(map[string]int, len(r.Columns)), rows: r.Rows}
-	for i, name := range r.Columns {
-		if _, twice := t.at[name]; !twice {
-			t.at[name] = i
-		}
+// errNoInstances: an answer without a single instance is no news, the answering one is missing from it too.
+var errNoInstances = errors.New("picodata: the server's list of instances is empty")
+
+// skip counts a row of a table that can't be used, and tells of its kind once.
+func (p *rowParser) skip(count *int, table, problem string) {
+	*count++
+	p.report(table, problem)
+}
+
+func (p *rowParser) report(table, problem string) {
+	const mostKinds = 256 // a hostile server invents new problems for ever
+	key := table + ": " + problem
+	old := p.reported[key] || len(p.reported) >= mostKinds
+	p.reported[key] = true
+	if old && len(p.reported) > mostKinds {
+		delete(p.reported, key)
 	}
-	return t
-}
-
-// require is an error when one of the columns isn't there at all: then it's no bad row but
-// a table of another shape.
-func (t table) require(names ...string) error {
-	for _, n := range names {
-		if _, ok := t.at[n]; !ok {
-			return fmt.Errorf("the answer has no column %q", n)
-		}
-	}
-	return nil
-}
-
-// value is nil for NULL, for a column that doesn't exist and for a row that is too short.
-func (t table) value(row []any, name string) any {
-	i, ok := t.at[name]
-	if !ok || i >= len(row) {
-		return nil
-	}
-	return row[i]
-}
-
-// text is the value as a string; false for NULL.
-func (t table) text(row []any, name string) (string, bool) {
-	switch v := t.value(row, name).(type) {
-	case nil:
-		return "", false
-	case string:
-		return v, true
-	case []byte:
-		return string(v), true
-	default:
-		return fmt.Sprint(v), true
+	if !old && p.badRow != nil {
+		p.badRow(table, problem)
 	}
 }
 
-// number is the value as an unsigned integer; false for NULL and for what isn't one.
-func (t table) number(row []any, name string) (uint64, bool) {
-	switch v := t.value(row, name).(type) {
-	case int64:
-		return uint64(v), v >= 0
-	case uint64:
-		return v, true
-	case float64:
-		if v != math.Trunc(v) || v < 0 || v >= 1<<53 {
-			return 0, false
-		}
-		return uint64(v), true
-	case string:
-		n, err := strconv.ParseUint(v, 10, 64)
-		return n, err == nil
-	case []byte:
-		n, err := strconv.ParseUint(string(v), 10, 64)
-		return n, err == nil
-	default:
-		return 0, false
-	}
-}
-
-// float is the value as a number; NULL and what is none is 0.
-func (t table) float(row []any, name string) float64 {
-	raw, _ := t.text(row, name)
-	v, err := strconv.ParseFloat(raw, 64)
-	if err != nil || math.IsNaN(v) {
-		return 0
-	}
-	return v
-}
-
-// truth is the value as a bool; NULL and everything else is false.
-func (t table) truth(row []any, name string) bool {
-	switch v := t.value(row, name).(type) {
-	case bool:
-		return v
-	case string:
-		return v == "t" || v == "true"
-	case []byte:
-		return string(v) == "t" || string(v) == "true"
-	default:
-		return false
-	}
-}
-
-func (s *SQL) instances(skipped *int, rows table, from Target) ([]metadata.Instance, error) {
+func (p *rowParser) instances(skipped *int, rows table, from Target) ([]metadata.Instance, error) {
 	if err := rows.require("uuid", "current_state", "address"); err != nil {
 		return nil, fmt.Errorf("picodata: reading %s: %w", tableInstance, err)
 	}
@@ -130,17 +62,17 @@ func (s *SQL) instances(skipped *int, rows table, from Target) ([]metadata.Insta
 		}
 		in, problem := parseInstance(rows, row)
 		if problem != "" {
-			s.skip(skipped, tableInstance, problem)
+			p.skip(skipped, tableInstance, problem)
 			continue
 		}
 		if seen[in.UUID] {
-			s.skip(skipped, tableInstance, fmt.Sprintf("a second row for instance %s (%s)", clip(in.Name), clip(in.UUID)))
+			p.skip(skipped, tableInstance, fmt.Sprintf("a second row for instance %s (%s)", clip(in.Name), clip(in.UUID)))
 			continue
 		}
 		seen[in.UUID] = true
-		address, err := s.addresses.dial(in.Name, in.Advertised, func() string { return s.hostOf(in.UUID, at.Name, from) })
+		address, err := p.addresses.dial(in.Name, in.Advertised, func() string { return p.hostOf(in.UUID, at.Name, from) })
 		if err != nil {
-			s.skip(skipped, tablePeerAddress, fmt.Sprintf("instance %s: %v", clip(in.Name), err))
+			p.skip(skipped, tablePeerAddress, fmt.Sprintf("instance %s: %v", clip(in.Name), err))
 		}
 		in.Address = address
 		all = append(all, in)
@@ -148,21 +80,21 @@ func (s *SQL) instances(skipped *int, rows table, from Target) ([]metadata.Insta
 	if len(all) == 0 {
 		return nil, errNoInstances
 	}
-	s.forgetHosts(seen)
+	p.forgetHosts(seen)
 	return all, nil
 }
 
 // forgetHosts drops what is remembered of instances that no row tells of any more.
-func (s *SQL) forgetHosts(seen map[string]bool) {
-	if len(s.hosts) > len(seen) {
-		maps.DeleteFunc(s.hosts, func(uuid string, _ host) bool { return !seen[uuid] })
+func (p *rowParser) forgetHosts(seen map[string]bool) {
+	if len(p.hosts) > len(seen) {
+		maps.DeleteFunc(p.hosts, func(uuid string, _ host) bool { return !seen[uuid] })
 	}
 }
 
 // hostOf remembers for an instance the host that stands in for an unspecified one, so that
 // its address doesn't change with the node that is asked.
-func (s *SQL) hostOf(uuid, at string, from Target) string {
-	h := s.hosts[uuid]
+func (p *rowParser) hostOf(uuid, at string, from Target) string {
+	h := p.hosts[uuid]
 	switch own := uuid == from.InstanceUUID; {
 	case unspecified(at):
 	case own:
@@ -171,7 +103,7 @@ func (s *SQL) hostOf(uuid, at string, from Target) string {
 		h = host{name: at}
 	}
 	if h.name != "" {
-		s.hosts[uuid] = h
+		p.hosts[uuid] = h
 	}
 	return h.name
 }
@@ -222,7 +154,7 @@ func parseFailureDomain(raw string) map[string]string {
 	return zone
 }
 
-func (s *SQL) replicasets(skipped *int, rows table) (all []metadata.Replicaset, err error) {
+func (p *rowParser) replicasets(skipped *int, rows table) (all []metadata.Replicaset, err error) {
 	if err := rows.require("uuid", "current_master_name", "target_master_name"); err != nil {
 		return nil, fmt.Errorf("picodata: reading %s: %w", tableReplicaset, err)
 	}
@@ -232,7 +164,7 @@ func (s *SQL) replicasets(skipped *int, rows table) (all []metadata.Replicaset, 
 		r.Name, _ = rows.text(row, "name")
 		r.UUID, _ = rows.text(row, "uuid")
 		if r.UUID == "" || seen[r.UUID] {
-			s.skip(skipped, tableReplicaset, fmt.Sprintf("replicaset %q has no uuid or a second row", clip(r.Name)))
+			p.skip(skipped, tableReplicaset, fmt.Sprintf("replicaset %q has no uuid or a second row", clip(r.Name)))
 			continue
 		}
 		seen[r.UUID] = true
@@ -259,7 +191,7 @@ func replicasetsOf(instances []metadata.Instance) []metadata.Replicaset {
 	return all
 }
 
-func (s *SQL) tiers(skipped *int, rows table) (all []metadata.Tier, err error) {
+func (p *rowParser) tiers(skipped *int, rows table) (all []metadata.Tier, err error) {
 	if err := rows.require("name", "bucket_count"); err != nil {
 		return nil, fmt.Errorf("picodata: reading %s: %w", tableTier, err)
 	}
@@ -267,12 +199,12 @@ func (s *SQL) tiers(skipped *int, rows table) (all []metadata.Tier, err error) {
 		var tier metadata.Tier
 		tier.Name, _ = rows.text(row, "name")
 		if tier.Name == "" {
-			s.skip(skipped, tableTier, "a tier without a name")
+			p.skip(skipped, tableTier, "a tier without a name")
 			continue
 		}
 		if tier.BucketCount, tier.BucketsKnown = rows.number(row, "bucket_count"); !tier.BucketsKnown || tier.BucketCount > metadata.MaxBuckets {
 			tier.BucketCount, tier.BucketsKnown = 0, false
-			s.skip(skipped, tableTier, fmt.Sprintf("tier %s: its bucket count is not a number", clip(tier.Name)))
+			p.skip(skipped, tableTier, fmt.Sprintf("tier %s: its bucket count is not a number", clip(tier.Name)))
 		}
 		tier.IsDefault = rows.truth(row, "is_default")
 		all = append(all, tier)
@@ -361,13 +293,4 @@ func parseAnyState(raw string) (metadata.State, uint64, error) {
 		return metadata.State(name), 0, nil
 	}
 	return bad()
-}
-
-// clip shortens what a server sent for an error text.
-func clip(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	return s[:most] + "…"
 }

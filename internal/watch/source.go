@@ -33,6 +33,13 @@ type Querier interface {
 	Query(ctx context.Context, sql string) (*Result, error)
 }
 
+// Result is the answer to one query of a Source: values as lib/pq gives them in text form,
+// that is int64, float64, bool, string, []byte, time.Time or nil.
+type Result struct {
+	Columns []string
+	Rows    [][]any
+}
+
 // Conn is a connection that only the Watcher uses, by one goroutine at a time; a Query whose context
 // ends must return soon after.
 type Conn interface {
@@ -56,6 +63,9 @@ type Reading struct {
 	skipped [3]int          // rows that couldn't be used, of the three tables
 	mark    mark            // equal marks: nothing has changed
 }
+
+// mark is what one small question tells of each system table: as long as it stays, so does the table. 0 = not known.
+type mark struct{ instances, replicasets, tiers, tables uint64 }
 
 // SameTables tells whether no table has been made, altered or dropped between two readings. It is false
 // where that isn't known.
@@ -102,3 +112,12 @@ type bare struct{ err error }
 
 func (b bare) Error() string { return strings.TrimPrefix(b.err.Error(), "picodata: ") }
 func (b bare) Unwrap() error { return b.err }
+
+// clip shortens what a server sent for an error text.
+func clip(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "…"
+}

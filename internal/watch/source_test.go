@@ -76,7 +76,7 @@ func denied(table string) error {
 
 // readAll reads everything, without asking first whether anything has changed.
 func readAll(s *SQL, ctx context.Context, q Querier, from Target) (*metadata.Topology, error) {
-	s.marks = marker{form: markNone, refused: s.config.Clock.Now()}
+	s.marks.form, s.marks.refused = markNone, s.config.Clock.Now()
 	r, err := s.Read(ctx, q, from, nil)
 	if err != nil {
 		return nil, err

@@ -1,12 +1,16 @@
 package watch
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 
 	"github.com/picodata/go-picodata/internal/schema"
 	"github.com/picodata/go-picodata/metadata"
 )
+
+// ErrClosed: the Watcher was closed.
+var ErrClosed = errors.New("picodata: the topology watcher is closed")
 
 // state is what the loop shares with those who ask the Watcher.
 type state struct {

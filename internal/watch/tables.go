@@ -18,7 +18,7 @@ const queryTables = "SELECT id,name,distribution,format,schema_version,operable 
 // Tables reads _pico_table, which an ordinary user may not. The error of that is a
 // *deniedError. A row that can't be read is left out.
 func (s *SQL) Tables(ctx context.Context, q Querier) (map[string]schema.Table, error) {
-	rows, ok, err := s.read(ctx, q, queryTables, tableTable)
+	rows, ok, err := s.reader.read(ctx, q, queryTables, tableTable)
 	if err != nil {
 		return nil, err
 	}
@@ -32,11 +32,11 @@ func (s *SQL) Tables(ctx context.Context, q Querier) (map[string]schema.Table, e
 	for _, row := range rows.rows {
 		t, problem := parseTable(rows, row)
 		if problem != "" {
-			s.report(tableTable, problem)
+			s.rows.report(tableTable, problem)
 			continue
 		}
 		if _, twice := tables[t.Name]; twice {
-			s.report(tableTable, "a second row for table "+clip(t.Name))
+			s.rows.report(tableTable, "a second row for table "+clip(t.Name))
 			continue
 		}
 		tables[t.Name] = t
