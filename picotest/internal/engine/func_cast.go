@@ -158,6 +158,39 @@ func sqlText(v Value) string {
 	return string(encodeText(v))
 }
 
+// castText shows a value that can't be cast.
+func castText(v Value) string {
+	if b, ok := v.(bool); ok {
+		return strconv.FormatBool(b)
+	}
+	return sqlText(v)
+}
+
+// typeOfValue is the type that a value has by itself.
+func typeOfValue(v Value) sqlType {
+	switch x := v.(type) {
+	case bool:
+		return typeBool
+	case int64, uint64:
+		return typeInt
+	case float64:
+		return typeDouble
+	case Decimal:
+		return typeNumeric
+	case string:
+		return typeText
+	case UUID:
+		return typeUUID
+	case Datetime:
+		return typeDT
+	case Array:
+		t, _ := typeOfOID(x.Elem)
+		t.array = true
+		return t
+	}
+	return typeMap
+}
+
 // convert turns a value into another type, as CAST and assignments do; ok is false when it can't be.
 func convert(v Value, to sqlType) (Value, bool) {
 	if v == nil {

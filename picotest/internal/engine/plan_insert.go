@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/picodata/go-picodata/picotest/internal/grammar"
 )
 
@@ -34,7 +37,11 @@ func (s *Stmt) buildInsert(n *grammar.Insert) *Error {
 	if n.Source.Values != nil && len(n.Source.Values[0].Items) != len(want) {
 		return refuse("invalid query: INSERT expects %d columns, got %d", len(want), len(n.Source.Values[0].Items))
 	}
-	q, err := a.query(n.Source, nil, want)
+	wish := want
+	if n.Source.Values == nil {
+		wish = nil // a SELECT is typed by itself; its values are cast when they are stored
+	}
+	q, err := a.query(n.Source, nil, wish)
 	if err != nil {
 		return err
 	}
@@ -42,7 +49,7 @@ func (s *Stmt) buildInsert(n *grammar.Insert) *Error {
 		return refuse("unexpected number of values: invalid number of values: %d. Table %s expects %d column(s).", len(q.columns), t.name, len(want))
 	}
 	for i, c := range q.columns {
-		if got := c.typ.expr(); got != typeUnknown && !assignable(got, want[i]) {
+		if got := c.typ.expr(); wish != nil && got != typeUnknown && !assignable(got, want[i]) {
 			return refuse("INSERT column at position %d is of type %s, but expression is of type %s", i+1, want[i], got)
 		}
 		p.types = append(p.types, c.typ)
@@ -173,6 +180,7 @@ type newRow struct {
 	cells  []cell
 	bucket uint64
 	home   string // replicaset, "" for global tables
+	bad    string // the complaint about a value that can't be cast to its column's type
 }
 
 // evaluate makes the source's rows as values of their own types.
@@ -195,6 +203,9 @@ func (p *insertPlan) evaluate(s *Stmt, r *runState, args []Value, v View) ([][]V
 }
 
 func (p *insertPlan) slow(s *Stmt, r *runState, args []Value, v View) ([][]Value, *Error) {
+	if !p.q.sharded() {
+		v = View{Instance: v.Instance, Local: true, Copies: v.Copies} // it runs where it arrived
+	}
 	rows, err := s.rows(r, p.q.code, args, v, nil, nil)
 	if err != nil {
 		return nil, err
@@ -216,9 +227,13 @@ func (t *table) place(s *Stmt, r *runState, targets []int, vals []Value) (newRow
 	given := make([]Value, len(t.columns))
 	for i, c := range targets {
 		given[c] = vals[i]
-		stored, ok := convert(vals[i], t.columns[c].typ)
-		if !ok {
+		to := t.columns[c].typ
+		stored, ok := convert(vals[i], to)
+		if !ok || vals[i] != nil && !castable(typeOfValue(vals[i]), to.expr()) {
 			stored = vals[i]
+			if row.bad == "" {
+				row.bad = fmt.Sprintf("invalid value: Failed to cast %s to %s.", castText(vals[i]), to.expr().planName())
+			}
 		}
 		row.cells[t.columns[c].slot] = toCell(stored)
 	}
@@ -303,6 +318,15 @@ func (p *insertPlan) run(s *Stmt, r *runState, args []Value, v View) (*Result, *
 		if rows[i], err = p.table.place(s, r, p.targets, vals[i]); err != nil {
 			return nil, err
 		}
+		if rows[i].bad != "" && p.q.values == nil {
+			if slices.Contains(v.Copies, Copy{Replicaset: rows[i].home, Instance: v.Instance}) {
+				return nil, refuse("invalid transaction: transaction rolled-back: %s", rows[i].bad)
+			}
+			return nil, refuse("failed to build insert args: %s", rows[i].bad)
+		}
+	}
+	if !p.consts {
+		s.scattered = true
 	}
 	action := grammar.DoFail
 	if p.node.OnConflict != nil {

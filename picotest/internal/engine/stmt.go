@@ -24,11 +24,13 @@ type Stmt struct {
 	tier     string
 	global   bool // writes a global table
 	unlogged bool
-	tables   []*table
-	name     string
-	options  []grammar.Option
-	an       *analyzer
-	plan     plan
+	// scattered tells that rows are made first and then go each where it belongs, those of this instance without a call.
+	scattered bool
+	tables    []*table
+	name      string
+	options   []grammar.Option
+	an        *analyzer
+	plan      plan
 	// the last translated text, see expand
 	expandedAs expansion
 	expanded   string

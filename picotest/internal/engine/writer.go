@@ -45,7 +45,7 @@ func (s *Stmt) writeAll(t *table, v View, rows []newRow, f func(w *writer) (int6
 		w := &writer{s: s, t: t, copy: s.eng.store.at(c)}
 		n, err := w.transaction(f)
 		if err != nil {
-			if !v.Local {
+			if !v.Local && !(s.scattered && c.Instance == v.Instance) {
 				err = remote(err, c.Replicaset)
 			}
 			if failed == nil {
