@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -136,7 +137,7 @@ func TestDiscoverySeedDownAtStart(t *testing.T) {
 			}
 			w.open(nil)
 			took, err := ping(w, 2*time.Second)
-			if !errors.Is(err, context.DeadlineExceeded) || took != 2*time.Second {
+			if !errors.Is(err, syscall.ECONNREFUSED) || took > time.Second {
 				t.Errorf("%v after %v", err, took)
 			}
 			for _, n := range w.cluster.Nodes() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/internal/route"
@@ -53,7 +54,10 @@ func (r *run) risky() bool { return (r.op == opQuery || r.op == opExec) && r.tex
 // request says which connections may run it, once the cluster is known.
 func (r *run) request() (req pool.Request, err error) {
 	if !r.x.started.Load() {
-		if err := r.x.Cluster.Start(r.ctx); err != nil {
+		began := r.x.Clock.Now()
+		err := r.x.Cluster.Start(r.ctx)
+		r.waited += r.x.Clock.Now().Sub(began)
+		if err != nil {
 			return req, r.x.waitFailed(err)
 		}
 	}
@@ -136,38 +140,61 @@ func (r *run) learn() error {
 	}
 }
 
-// leaseFor waits for a connection. While no node can be connected to it tries on, as long as the caller has
-// given time: with a deadline until that, else max_retries times.
+// leaseFor waits for a connection. While no node can be connected to it tries on: max_retries times, or as long as
+// the caller's deadline says if some node was reached before. acquire_timeout bounds all of the statement's waits
+// together.
 func (r *run) leaseFor(req pool.Request) (pool.Lease, error) {
 	x := r.x
 	lease := x.Pool.Lease
 	if x.Tracer != nil {
 		lease = r.tracedLease
 	}
+	var dials *pool.DialError
+	began := x.Clock.Now()
 	for n := 0; ; n++ {
+		if x.Options.AcquireTimeout > 0 && r.waited > 0 {
+			req.Timeout = max(x.Options.AcquireTimeout-r.waited, 1)
+		}
 		l, err := lease(r.ctx, req)
+
 		if err == nil {
+			if !x.reached.Load() {
+				x.reached.Store(true)
+			}
 			return l, nil
 		}
-		var de *pool.DialError
-		if !errors.As(err, &de) {
+		now := x.Clock.Now()
+		r.waited, began = r.waited+now.Sub(began), now
+		if !errors.As(err, &dials) {
 			if e := (*pool.AcquireTimeoutError)(nil); errors.As(err, &e) {
 				x.routing.checkoutFailed(r.plan.ReplicasetUUID)
+				e.Waited = x.Options.AcquireTimeout
+				if e.Dial == nil {
+					e.Dial = dials
+				}
 			}
 			return pool.Lease{}, x.waitFailed(err)
 		}
-		x.routing.dialFailed(de)
+		x.routing.dialFailed(dials)
 		x.Cluster.Hint(schema.HintConnectionLost)
 		_, timed := r.ctx.Deadline()
-		if !timed && n >= x.Options.MaxRetries {
+		timed = timed && x.reached.Load()
+		pause := backoff(n, dialBackoff, dialBackoffMax)
+		spent := x.Options.AcquireTimeout > 0 && r.waited+pause >= x.Options.AcquireTimeout
+		if spent || !timed && (n >= x.Options.MaxRetries || r.waited > dialsWithin) {
 			return pool.Lease{}, x.Faults.Pool(err)
 		}
 		x.Logger.LogAttrs(x.done, slog.LevelDebug, "picodata: no node can be connected to, trying on", slog.Int("attempt", n+1), slog.Any("error", err))
-		if werr := x.sleep(r.ctx, backoff(n, dialBackoff, dialBackoffMax)); werr != nil {
+		if werr := x.sleep(r.ctx, pause); werr != nil {
 			return pool.Lease{}, fmt.Errorf("%w; %w", werr, x.Faults.Pool(err))
 		}
+		now = x.Clock.Now()
+		r.waited, began = r.waited+now.Sub(began), now
 	}
 }
+
+// dialsWithin is when the tries end of a caller who hasn't said how long to wait.
+const dialsWithin = time.Second
 
 // tracedLease is Pool.Lease with the tracer told.
 func (r *run) tracedLease(ctx context.Context, req pool.Request) (pool.Lease, error) {

@@ -121,6 +121,7 @@ type Executor struct {
 	mu        sync.Mutex
 	checkouts map[*Checkout]struct{}
 	started   atomic.Bool // the pool knows nodes
+	reached   atomic.Bool // a node has been connected to
 	closed    atomic.Bool
 	done      context.Context // ends with Close
 	end       context.CancelFunc

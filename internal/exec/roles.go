@@ -159,6 +159,9 @@ func (x *Executor) Apply(old, topo *metadata.Topology) {
 	x.roles.mu.Unlock()
 	x.routing.topologyChanged(old, topo)
 	x.started.Store(true)
+	if !topo.Static { // a node has told it
+		x.reached.Store(true)
+	}
 	x.clusterChanged(old, topo)
 }
 

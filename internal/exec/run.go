@@ -50,7 +50,8 @@ type run struct {
 	doubtErr error    // what the caller would get of doubt alone
 	flight   *flight
 	learned  bool
-	asks     bool // a server was asked for the text's sharding key
+	waited   time.Duration // for a connection, in vain
+	asks     bool          // a server was asked for the text's sharding key
 	answer   *wire.Rows
 	affected int64
 	local    bool               // the text forbids the server to forward a part of it

@@ -78,7 +78,15 @@ func (e *AcquireTimeoutError) Error() string {
 		b.WriteString("; dials failed: ")
 		b.WriteString(e.Dial.list())
 	}
-	b.WriteString(". Close rows and transactions sooner, raise the caps, or add nodes")
+	busy := 0
+	for i := range e.Nodes {
+		busy += e.Nodes[i].Busy
+	}
+	if e.Dial != nil && busy == 0 { // caps have nothing to do with it
+		b.WriteString(". Look whether the nodes run and can be reached from here")
+	} else {
+		b.WriteString(". Close rows and transactions sooner, raise the caps, or add nodes")
+	}
 	return b.String()
 }
 

@@ -22,6 +22,8 @@ type Request struct {
 	// Wait bounds the wait for a preference. 0: no wait for a node that has reached a cap of its own. A dial is waited
 	// for, and so are connections that only the cluster's cap keeps away, for as long as a dial may take.
 	Wait time.Duration
+	// Timeout bounds the whole wait instead of Options.AcquireTimeout, of which a part is spent already. 0: that.
+	Timeout time.Duration
 	// Avoid are IDs of nodes that are used only if nobody else can.
 	Avoid [4]string
 	// Look has an idle connection's socket looked at before it is leased, however short a time it was idle: what

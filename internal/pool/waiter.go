@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"time"
@@ -206,7 +207,7 @@ func (g *Gate) wait(ctx context.Context, req *Request, c *nodeset.Class, n *node
 		t := g.clock.AfterFunc(patience, func() { g.preferenceOver(w) })
 		defer t.Stop()
 	}
-	if d := g.opt.AcquireTimeout; d > 0 {
+	if d := cmp.Or(req.Timeout, g.opt.AcquireTimeout); d > 0 {
 		t := g.clock.AfterFunc(d, func() { g.expire(w, d) })
 		defer t.Stop()
 	}

@@ -104,6 +104,9 @@ func (c *control) open(ctx context.Context, t Target) (opened, error) {
 	if err != nil {
 		return fail(err)
 	}
+	c.state.mu.Lock()
+	c.state.reached = true
+	c.state.mu.Unlock()
 	queryCtx, stop := within(ctx, c.clock, c.config.QueryTimeout)
 	defer stop()
 	uuid, err := c.source.Identity(queryCtx, conn)

@@ -324,6 +324,7 @@ func (l *loop) noteFailure(ctx context.Context, err error) {
 	s.LastError = err.Error()
 	s.LastErrorAt = l.clock.Now()
 	l.state.lastError = err
+	l.state.failures++
 	l.state.mu.Unlock()
 	if !l.failing { // once for a whole outage
 		l.failing = true

@@ -22,6 +22,8 @@ type state struct {
 	mu           sync.Mutex
 	attempted    chan struct{} // closed and replaced with every refresh, good or bad
 	fatal        error         // of the last refresh, if Fatal says so
+	failures     int           // refreshes in a row that failed
+	reached      bool          // a node has taken a login
 	lastError    error         // of the last refresh that failed
 	stats        metadata.TopologyStats
 	wantBuckets  bool

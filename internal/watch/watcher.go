@@ -89,9 +89,9 @@ func New(config Config) *Watcher {
 	return w
 }
 
-// Start makes the Watcher run, once, and waits for the first snapshot. While no node answers it
-// waits on, until ctx ends, or for a few attempts if ctx has no deadline: the Watcher goes on trying, and a
-// later Start finds what it found.
+// Start makes the Watcher run, once, and waits for the first snapshot: until ctx ends if it has a deadline and some
+// node has taken a login, for a few attempts otherwise. The Watcher goes on trying, and a later Start finds what
+// it found.
 // An error that every node would give (Fatal) is returned at once. Any number of callers may wait.
 func (w *Watcher) Start(ctx context.Context) error {
 	if w.Topology() != nil && w.ctx.Err() == nil {
@@ -104,10 +104,18 @@ func (w *Watcher) Start(ctx context.Context) error {
 		}
 	})
 	_, timed := ctx.Deadline()
+	attempts := 0
 	for n := 0; ; n++ {
 		w.state.mu.Lock()
-		attempted, fatal := w.state.attempted, w.state.fatal
+		attempted, fatal, reached := w.state.attempted, w.state.fatal, w.state.reached
+		failed := w.state.failures
 		w.state.mu.Unlock()
+		if n == 0 {
+			attempts = max(startAttempts-failed, 1)
+			if failed > 0 { // somebody has waited already: one more look, now
+				w.state.ring()
+			}
+		}
 		switch {
 		case w.ctx.Err() != nil:
 			return ErrClosed
@@ -115,8 +123,10 @@ func (w *Watcher) Start(ctx context.Context) error {
 			return nil
 		case fatal != nil:
 			return fatal
-		case !timed && n >= startAttempts:
+		case n >= attempts && !reached:
 			return w.notStarted(errUnreachable)
+		case n >= attempts && !timed:
+			return w.notStarted(errNotReady)
 		}
 		select {
 		case <-attempted:
@@ -127,12 +137,15 @@ func (w *Watcher) Start(ctx context.Context) error {
 	}
 }
 
-// startAttempts bounds the readings that Start waits for when its caller has set no deadline: someone who
-// doesn't say how long to wait would rather hear that the DSN is wrong.
+// startAttempts bounds the readings that Start waits for: who names nodes that refuse connections or don't exist, or
+// doesn't say how long to wait, would rather hear that the DSN is wrong.
 const startAttempts = 3
 
-// errUnreachable is the cause of such an end.
-var errUnreachable = errors.New("no node could be reached in several attempts, and the context has no deadline to go on until")
+// The causes of such an end.
+var (
+	errUnreachable = errors.New("no node could be reached in several attempts")
+	errNotReady    = errors.New("no node could tell in several attempts, and the context has no deadline to go on until")
+)
 
 // notStarted is Start's error when its context ended first.
 func (w *Watcher) notStarted(cause error) error {

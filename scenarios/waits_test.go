@@ -1,0 +1,109 @@
+package scenarios_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	picodata "github.com/picodata/go-picodata"
+	"github.com/picodata/go-picodata/options"
+)
+
+// blackOut sends every address of the cluster to nowhere, and ends what is connected.
+func (w *world) blackOut(where string) {
+	for _, n := range w.cluster.Nodes() {
+		w.route(n.Addr(), where)
+		n.DropConnections()
+	}
+}
+
+// acquire_timeout bounds a statement's whole wait, however often dials fail meanwhile, and the error tells what
+// they failed of instead of giving advice about caps.
+func TestAcquireTimeoutBoundsTheWholeWait(t *testing.T) {
+	for _, where := range []string{"black hole", "refused"} {
+		t.Run(where, func(t *testing.T) {
+			bubble(t, threeNodes(), func(t *testing.T, w *world) {
+				w.open(nil, options.WithAcquireTimeout(5*time.Second), options.WithConnectTimeout(2*time.Second), options.WithMaxRetries(100))
+				w.must("select 1")
+				w.blackOut(where)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second) // it meets the ends of the old connections
+				_, _ = w.ExecContext(ctx, "select 1")
+				cancel()
+				for _, timed := range []bool{false, true} {
+					ctx := t.Context()
+					if timed {
+						var cancel context.CancelFunc
+						ctx, cancel = context.WithTimeout(ctx, time.Hour)
+						defer cancel()
+					}
+					began := time.Now()
+					_, err := w.ExecContext(ctx, "insert into t values (1)")
+					if took := time.Since(began); took > 5*time.Second || timed && took < 4*time.Second {
+						t.Errorf("with a deadline: %v: it took %v: %v", timed, took, err)
+					}
+					var timeout *picodata.AcquireTimeoutError
+					var dial *picodata.DialError
+					if !errors.As(err, &dial) || !picodata.IsRetryable(err) {
+						t.Errorf("the causes of the dials aren't told: %v", err)
+					}
+					if errors.As(err, &timeout) && timeout.Waited != 5*time.Second || strings.Contains(err.Error(), "raise the caps") {
+						t.Errorf("got %v", err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Nodes that refuse connections or don't exist end a first statement after a few rounds, whatever time its context
+// has; a cluster that was reached before is waited for as long as the context says.
+func TestColdStart(t *testing.T) {
+	static := []options.Option{options.WithMode(options.Bootstrap), options.WithTopology(false), options.WithRouting(options.RoutingOff)}
+	for name, opts := range map[string][]options.Option{"discovery": nil, "a fixed list": static} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, threeNodes(), func(t *testing.T, w *world) {
+				for _, n := range w.cluster.Nodes() {
+					w.route(n.Addr(), "refused")
+				}
+				w.open(nil, append(opts, options.WithAcquireTimeout(time.Minute))...)
+				for _, timed := range []bool{false, true} {
+					ctx := t.Context()
+					if timed {
+						var cancel context.CancelFunc
+						ctx, cancel = context.WithTimeout(ctx, time.Hour)
+						defer cancel()
+					}
+					began := time.Now()
+					err := w.PingContext(ctx)
+					// The second one hears what the next dial of ejected nodes has come to.
+					if took := time.Since(began); took > 2*time.Second || !timed && took > time.Second || !errors.Is(err, syscall.ECONNREFUSED) || !picodata.IsRetryable(err) {
+						t.Errorf("with a deadline: %v: %v after %v", timed, err, took)
+					}
+					for _, n := range w.cluster.Nodes() {
+						if w.dialled(n.Addr()) == 0 {
+							t.Errorf("%s wasn't tried", n.Name())
+						}
+					}
+				}
+				for _, n := range w.cluster.Nodes() {
+					w.route(n.Addr(), n.Addr())
+				}
+				w.must("select 1")
+				w.blackOut("refused")
+				time.AfterFunc(10*time.Second, func() {
+					for _, n := range w.cluster.Nodes() {
+						w.route(n.Addr(), n.Addr())
+					}
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+				defer cancel()
+				if err := w.PingContext(ctx); err != nil {
+					t.Errorf("it was reached before, and the context had time: %v", err)
+				}
+			})
+		})
+	}
+}
