@@ -26,6 +26,8 @@ type cluster struct {
 	watcher *watch.Watcher
 	users   *wire.Config // how users' connections are made
 	control *wire.Config // how the topology's are
+	// admit says whether a password may be tried on a node, which may have refused it just now.
+	admit func(address, credential string) error
 	// onTopology hears of a new snapshot, on the watcher's goroutine; old is nil at first.
 	onTopology func(old, topo *metadata.Topology)
 
@@ -186,7 +188,8 @@ func fatalDial(err error) bool {
 type controlConn struct{ w *wire.Conn }
 
 func (k *cluster) dialControl(ctx context.Context, t watch.Target) (watch.Conn, error) {
-	w, err := wire.Dial(ctx, k.control, wire.Target{Address: t.Address})
+	w, err := wire.Dial(ctx, k.control, wire.Target{Address: t.Address,
+		Admit: func(credential string) error { return k.admit(t.Address, credential) }})
 	if err != nil {
 		return nil, err
 	}

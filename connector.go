@@ -97,6 +97,7 @@ func (c *Connector) build() {
 		Clock:           c.cfg.Clock,
 		OnEvent:         c.poolEvent,
 	})
+	k.admit = c.gate.Admit
 	c.exec = exec.New(exec.Parts{
 		Options: c.cfg, Clock: clock, Logger: c.log, Pool: c.gate, Cluster: k, Faults: faults{}, Tracer: c.trace.ofStatements(),
 	})
@@ -156,6 +157,7 @@ func (c *Connector) buildMirror() error {
 func (c *Connector) topologyChanged(old, topo *metadata.Topology) {
 	c.exec.Apply(old, topo)
 	c.cluster.applied.Store(topo.Version)
+	c.gate.Settled()
 	c.trace.topologyChanged(old, topo)
 	if f := c.onChange.Load(); f != nil {
 		(*f)(topo)

@@ -29,6 +29,7 @@ var levels = map[pool.EventKind]slog.Level{
 	pool.OverflowBegan:  slog.LevelInfo,
 	pool.CapRaised:      slog.LevelWarn,
 	pool.BalancerFailed: slog.LevelError,
+	pool.WeightsAllZero: slog.LevelWarn,
 }
 
 // poolEvent logs what happens in the gate, and has the topology read again where that may explain it.

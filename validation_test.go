@@ -43,6 +43,7 @@ var badValues = map[string]struct {
 	"Overflow":                 {"overflow", []any{options.Overflow(9)}},
 	"MaxConns":                 {"max_conns", []any{-5, 1_000_001}},
 	"MaxConnsPerInstance":      {"max_conns_per_instance", []any{-1}},
+	"AbandonedLimit":           {"abandoned_limit", []any{-1, 1001}},
 	"MinIdleConnsPerInstance":  {"min_idle_conns_per_instance", []any{-1, 10_001}},
 	"MaxConnLifetime":          {"max_conn_lifetime", []any{-time.Second, time.Nanosecond}},
 	"MaxConnIdleTime":          {"max_conn_idle_time", []any{-time.Second}},

@@ -168,8 +168,8 @@ type Config struct {
 	//
 	// Choice: any, saturated or off. Default: any. Server: any. Cost: none.
 	Overflow Overflow
-	// MaxConns is the key max_conns. Most connections to the whole cluster, shared out among the nodes; 0
-	// means no limit. Busy, idle, dialling and draining ones count. Below the number of nodes it means one
+	// MaxConns is the key max_conns. Most connections to the whole cluster; 0 means no limit. Nodes get them
+	// as they are needed. Busy, idle, dialling and draining ones count. Below the number of nodes it means one
 	// each.
 	//
 	// Integer: 0 to 1000000. Default: 0. Server: any. Cost: callers wait when it is reached.
@@ -180,6 +180,13 @@ type Config struct {
 	// Integer: 0 to 1000000. Default: 0. Server: any. Cost: callers go to other nodes or wait when it is
 	// reached.
 	MaxConnsPerInstance int
+	// AbandonedLimit is the key abandoned_limit. How many connections whose statements were given up may stay
+	// open on a server outside the caps, in percent of the cap (of 100 where there is none). Further ones
+	// count until the server is done.
+	//
+	// Integer: 0 to 1000. Default: 50. Server: any. Cost: a low one makes callers wait while a server is at
+	// statements that were given up, a high one lets it have more connections than the cap.
+	AbandonedLimit int
 	// MinIdleConnsPerInstance is the key min_idle_conns_per_instance. Connections that are opened to every
 	// node at start and kept in reserve. A node that can't be reached fails nothing.
 	//

@@ -20,6 +20,7 @@ func New() *Config {
 		Topology:               true,
 		TopologyUpdateInterval: 5 * time.Second,
 
+		AbandonedLimit:   50,
 		MaxConnLifetime:  time.Hour,
 		MaxConnIdleTime:  10 * time.Minute,
 		OverflowIdleTime: 5 * time.Second,

@@ -164,6 +164,11 @@ func WithMaxConnsPerInstance(v int) Option {
 	return func(c *Config) error { c.MaxConnsPerInstance = v; return nil }
 }
 
+// WithAbandonedLimit sets how many connections with given-up statements may stay outside the caps, in percent of them.
+func WithAbandonedLimit(v int) Option {
+	return func(c *Config) error { c.AbandonedLimit = v; return nil }
+}
+
 // WithMinIdleConnsPerInstance sets the number of connections kept in reserve per node.
 func WithMinIdleConnsPerInstance(v int) Option {
 	return func(c *Config) error { c.MinIdleConnsPerInstance = v; return nil }

@@ -91,7 +91,7 @@ func TestOptionsSetTheirField(t *testing.T) {
 		"NodeWeights": WithNodeWeights(NodeRule{"a", 1}), "NodeMaxConns": WithNodeMaxConns(NodeRule{"a", 1}),
 		"NodePriorities": WithNodePriorities(NodeRule{"a", 1}), "Overflow": WithOverflow(OverflowOff), "MaxConns": WithMaxConns(1),
 		"MaxConnsPerInstance": WithMaxConnsPerInstance(1), "MinIdleConnsPerInstance": WithMinIdleConnsPerInstance(1),
-		"MaxConnLifetime": WithMaxConnLifetime(1), "MaxConnIdleTime": WithMaxConnIdleTime(1), "OverflowIdleTime": WithOverflowIdleTime(1),
+		"AbandonedLimit": WithAbandonedLimit(1), "MaxConnLifetime": WithMaxConnLifetime(1), "MaxConnIdleTime": WithMaxConnIdleTime(1), "OverflowIdleTime": WithOverflowIdleTime(1),
 		"AcquireTimeout": WithAcquireTimeout(1), "ConnectTimeout": WithConnectTimeout(1), "DrainTimeout": WithDrainTimeout(1),
 		"Routing": WithRouting(RoutingOff), "RoutingAcquireTimeout": WithRoutingAcquireTimeout(1),
 		"QueryMetadataCacheSize": WithQueryMetadataCacheSize(1), "NoShard": WithNoShard(NoShard{Behavior: NoShardFail}),

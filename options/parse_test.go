@@ -64,7 +64,7 @@ func TestEveryKeyIsReadAndFormatted(t *testing.T) {
 		"balance_strategy": "random", "prefer_zones": "a=b", "node_weights": "i1=3", "node_priorities": "i1=3",
 		"overflow": "off", "max_conns": "7", "max_conns_per_instance": "7", "node_max_conns": "i1=3",
 		"min_idle_conns_per_instance": "1", "max_conn_lifetime": "2h", "max_conn_idle_time": "2m",
-		"overflow_idle_time": "1s", "acquire_timeout": "1s", "connect_timeout": "1s", "drain_timeout": "1s",
+		"abandoned_limit": "20", "overflow_idle_time": "1s", "acquire_timeout": "1s", "connect_timeout": "1s", "drain_timeout": "1s",
 		"instance_ejection_failure_threshold": "5", "instance_ejection_failure_window": "1s",
 		"instance_ejection_duration": "2s", "instance_ejection_max_duration": "1m", "routing": "keys",
 		"routing_acquire_timeout": "1s", "query_metadata_cache_size": "5", "no_shard_specified_behavior": "shard_1",

@@ -28,7 +28,7 @@ func (m *mirrored) Close() error {
 }
 
 // CloseWait is Close that waits for the server, not for the mirror.
-func (m *mirrored) CloseWait(d time.Duration) error {
+func (m *mirrored) CloseWait(d time.Duration) bool {
 	m.line.Close()
 	return m.Conn.CloseWait(d)
 }

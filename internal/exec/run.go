@@ -179,6 +179,9 @@ func (r *run) attempt() (err error) {
 	case opPrepare:
 		err = w.Prepare(r.ctx, r.sql)
 	}
+	if h := &r.x.routing.health; err == nil && h.Troubled() {
+		h.Success(r.lastNode.Replicaset, r.x.Clock.Now())
+	}
 	return err
 }
 

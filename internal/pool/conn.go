@@ -140,7 +140,7 @@ func (g *Gate) mayAbandon(n *node) bool {
 }
 
 // abandonable is abandoned_limit of a cap.
-func (g *Gate) abandonable(limit int) int { return limit * 50 / 100 }
+func (g *Gate) abandonable(limit int) int { return limit * g.opt.AbandonedLimit / 100 }
 
 // slotFree gives the slot of a closed connection to whom it was closed for, or to all.
 func (g *Gate) slotFree(pc *physical) {

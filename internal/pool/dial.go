@@ -34,7 +34,8 @@ type dialOp struct {
 	node       *node
 	slow       bool
 	over       bool
-	credential string // that Admit was told
+	credential string        // that Admit was told
+	trying     chan struct{} // refusal.trying, if this is the dial that tries the credential
 	timer      interface{ Stop() bool }
 }
 
@@ -134,6 +135,10 @@ func (g *Gate) dial(op *dialOp, spec NodeSpec) {
 	n := op.node
 	op.over = true
 	op.timer.Stop()
+	if op.trying != nil {
+		close(op.trying)
+		n.refusal.trying = nil
+	}
 	wasStalled := n.stalled()
 	n.active--
 	n.dialing--

@@ -29,7 +29,7 @@ const (
 
 var eventNames = [eventKinds]string{
 	"node joined", "node changed", "node draining", "node gone", "node ejected", "probe failed", "node readmitted", "node full",
-	"dial failed", "login refused", "connection opened", "connection closed", "all nodes ejected", "overflow", "cap raised", "balancer failed", "all weights are 0",
+	"dial failed", "login refused", "connection opened", "connection closed", "all nodes ejected", "overflow", "cap raised", "balancer failed", "all weights are zero",
 }
 
 // String names the kind as a log message.

@@ -30,14 +30,16 @@ type refusal struct {
 	err        *LoginError
 	until      int64
 	step       int
-	credential string // that was refused
+	credential string        // that was refused
+	proven     string        // that was accepted last
+	trying     chan struct{} // another one is under way; closed when it has its answer
 	timer      options.Timer
 }
 
 // accepted is for a login that succeeded.
 func (g *Gate) accepted(n *node, credential string) {
 	g.login.proven = true
-	n.refusal.step = 0
+	n.refusal.step, n.refusal.proven = 0, credential
 	g.lift(n)
 	if g.login.refused == 0 || !g.cfg.PasswordChanges {
 		return
@@ -129,14 +131,41 @@ func Admit(ctx context.Context, credential string) error {
 	if !ok {
 		return nil
 	}
-	g := op.node.gate
+	g, r := op.node.gate, &op.node.refusal
+	for {
+		g.mu.Lock()
+		if r.err != nil && g.now() < r.until && r.credential == credential {
+			g.mu.Unlock()
+			return &coolingError{r.err}
+		}
+		trying := r.trying
+		if credential == r.proven || trying == nil {
+			if op.credential = credential; credential != r.proven {
+				op.trying = make(chan struct{})
+				r.trying = op.trying
+			}
+			g.mu.Unlock()
+			return nil
+		}
+		g.mu.Unlock()
+		// Whether this one is good will be known in a moment: it isn't tried twice on one node.
+		select {
+		case <-trying:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Admit is the function Admit for a dial that isn't the gate's.
+func (g *Gate) Admit(address, credential string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	r := &op.node.refusal
-	if r.err != nil && g.now() < r.until && r.credential == credential {
-		return &coolingError{r.err}
+	for _, n := range g.nodes {
+		if r := &n.refusal; n.Spec.Address == address && r.err != nil && g.now() < r.until && r.credential == credential {
+			return &coolingError{r.err}
+		}
 	}
-	op.credential = credential
 	return nil
 }
 

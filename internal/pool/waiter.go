@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/picodata/go-picodata/internal/pool/nodeset"
@@ -215,23 +216,26 @@ func (g *Gate) wait(ctx context.Context, req *Request, c *nodeset.Class, n *node
 	case <-w.ready:
 		return w.lease, w.err
 	case <-ctx.Done():
-		g.abandon(w)
-		return Lease{}, ctx.Err()
+		return Lease{}, g.abandon(w, ctx.Err())
 	}
 }
 
 // abandon ends the wait of a caller that has given up. If its connection arrived at the same moment, the
-// next waiter gets it.
-func (g *Gate) abandon(w *waiter) {
+// next waiter gets it. The error is the context's; where no node could have served, it says so too.
+func (g *Gate) abandon(w *waiter, err error) error {
 	g.mu.Lock()
 	if w.over {
 		lease := w.lease
 		g.mu.Unlock()
 		lease.Release()
-		return
+		return err
+	}
+	if !w.lane.class.Healthy() {
+		err = fmt.Errorf("%w; %w", err, g.noNode(w))
 	}
 	g.end(w, nil)
 	g.unlock()
+	return err
 }
 
 // expire ends a wait with an error that says who holds what.

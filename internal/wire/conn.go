@@ -41,6 +41,7 @@ type Conn struct {
 	busy          bool        // rows are open
 	active        atomic.Bool // an operation is under way, rows included
 	closed        atomic.Bool
+	lingers       atomic.Bool // closed, and the server has not closed its end yet
 	serverVersion string
 	rowTypes      []uint32 // of the result under way, reused
 	reads         []decoder
@@ -74,6 +75,9 @@ const closeBudget = 100 * time.Millisecond
 // way fails. Closing again does nothing.
 func (c *Conn) Close() error {
 	if c.closed.Swap(true) {
+		if c.lingers.Swap(false) {
+			return c.g.sock.Close()
+		}
 		return nil
 	}
 	// While a statement is under way, a goodbye would mix with it, and the connection's
