@@ -415,7 +415,8 @@ type Config struct {
 	// each.
 	TLSServerName string
 	// AllowCleartextPassword is the key allow_cleartext_password. Whether a request for the password in clear
-	// text, which Picodata makes of LDAP users, is answered without TLS.
+	// text, which Picodata makes of LDAP users, is answered without TLS that verified the server (verify-ca or
+	// stronger); by hosts that only the cluster's tables name, inside allowed_networks alone.
 	//
 	// Boolean: on or off. Default: off. Server: any. Cost: on: whoever sees the network sees the password of
 	// LDAP users.

@@ -93,7 +93,7 @@ func tlsKeys() []key {
 				func(c *Config) bool { return c.TLSServerName == "" || checkHostName(c.TLSServerName) == nil })},
 		{Key: Key{Name: "allow_cleartext_password", Go: "AllowCleartextPassword", Group: groupTLS,
 			Cost: "on: whoever sees the network sees the password of LDAP users",
-			Doc:  "Whether a request for the password in clear text, which Picodata makes of LDAP users, is answered without TLS."},
+			Doc:  "Whether a request for the password in clear text, which Picodata makes of LDAP users, is answered without TLS that verified the server (verify-ca or stronger); by hosts that only the cluster's tables name, inside allowed_networks alone."},
 			binding: bindBool(func(c *Config) *bool { return &c.AllowCleartextPassword })},
 	}
 }

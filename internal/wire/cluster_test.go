@@ -284,6 +284,7 @@ func TestClusterLogins(t *testing.T) {
 		} {
 			cfg := clusterConfig(cluster)
 			cfg.Options.User, cfg.Options.Password, cfg.Options.AllowCleartextPassword = tt.user, tt.password, tt.cleartext
+			cfg.Options.Hosts = hostOf(n.Addr())
 			c, err := Dial(bg, cfg, Target{Address: n.Addr()})
 			if (err != nil) != tt.fails || err != nil && wireError(t, err).LoginRefused() != tt.refused {
 				t.Errorf("%+v: %v", tt, err)

@@ -159,7 +159,8 @@ func (d *dialer) login(ctx context.Context, sock *socket, encrypt bool) (*Conn, 
 	d.stage = StageLogin
 	o := d.cfg.Options
 	c := &Conn{cfg: d.cfg, target: d.target, stmts: newStmtCache(o.StatementCacheSize, o.StatementCacheThreshold)}
-	c.g = newGuard(nc, sock, encrypted, o.AllowCleartextPassword)
+	c.g = newGuard(nc, sock, encrypted)
+	c.g.exchange.refuse = d.clearText(encrypted && d.tls.verifies)
 	c.g.owner = c
 	c.watch = newWatch(sock)
 	if err := c.login(d.pqConfig()); err != nil {

@@ -94,6 +94,10 @@ var (
 	ErrClosed = errors.New("the connection is closed")
 	// ErrInterrupted is an operation that Interrupt ended. Nobody's fault.
 	ErrInterrupted = errors.New("the statement was interrupted while it waited for an answer")
-	// ErrCleartext is a server that wants the password itself over an unencrypted connection.
-	ErrCleartext = errors.New("the server asks for the password in clear text over an unencrypted connection: use TLS (sslmode=require or verify-full), or set allow_cleartext_password=on")
+	// ErrCleartext is a server that wants the password itself over a connection of which nobody has verified where it ends.
+	ErrCleartext = errors.New("the server asks for the password in clear text, and TLS hasn't verified that it is the right one: use sslmode=verify-full (or verify-ca), or set allow_cleartext_password=on")
+	// ErrCleartextDiscovered is ErrCleartext of a host that only the cluster's tables name.
+	ErrCleartextDiscovered = errors.New("the server asks for the password in clear text, and only the cluster's tables say that this host is one of its own: use sslmode=verify-full, set allowed_networks, or name the host in the DSN")
+	// ErrIterations is a server that would keep the client busy.
+	ErrIterations = fmt.Errorf("SCRAM with more than %d iterations", scramIterations)
 )

@@ -40,9 +40,9 @@ type guard struct {
 	fatal       *pq.Error // the server's last word, if it had the severity FATAL or PANIC
 	login       bool      // until the first ReadyForQuery
 	encrypted   bool
-	cleartext   bool // a cleartext password may be sent without TLS
-	outstanding int  // ReadyForQuery messages that are still to come
-	status      byte // of the last ReadyForQuery
+	exchange    exchange // of secrets, while the login lasts
+	outstanding int      // ReadyForQuery messages that are still to come
+	status      byte     // of the last ReadyForQuery
 
 	// One operation.
 	written  int64
@@ -82,9 +82,9 @@ type synthetic struct {
 	params int
 }
 
-func newGuard(nc net.Conn, sock *socket, encrypted, cleartext bool) *guard {
+func newGuard(nc net.Conn, sock *socket, encrypted bool) *guard {
 	return &guard{
-		nc: nc, sock: sock, encrypted: encrypted, cleartext: cleartext,
+		nc: nc, sock: sock, encrypted: encrypted,
 		buf: make([]byte, readBuffer), login: true, outstanding: 1, columns: -1,
 	}
 }
@@ -321,7 +321,7 @@ func (g *guard) frame(typ byte, length uint32, body []byte) (passage, error) {
 	case 's':
 		return malformed("the driver never limits the rows of an execution")
 	case 'R':
-		return g.authentication(body)
+		return deliver, g.exchange.authentication(body)
 	case 'K', 'v':
 		if len(body) < 8 {
 			return malformed("too short")
@@ -335,20 +335,6 @@ func (g *guard) keepDesc(typ byte, body []byte) {
 		g.capture = false
 		g.desc = appendFrame(nil, typ, body)
 	}
-}
-
-// authentication looks at a request of the login.
-func (g *guard) authentication(body []byte) (passage, error) {
-	if len(body) < 4 {
-		return 0, &FrameError{Type: 'R', Length: uint32(len(body) + 4), Reason: "too short"}
-	}
-	switch code := be32(body); {
-	case code == 3 && !g.encrypted && !g.cleartext:
-		return 0, ErrCleartext
-	case code == 5 && len(body) != 8:
-		return 0, &FrameError{Type: 'R', Length: uint32(len(body) + 4), Reason: "no salt"}
-	}
-	return deliver, nil
 }
 
 // settle looks at what has come unasked before a statement is written. Beneath TLS a part of it may wait where the

@@ -5,9 +5,14 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -44,33 +49,62 @@ func askPassword(got chan<- string) func(*peer) bool {
 	}
 }
 
-// The password itself goes over TLS only, unless the configuration says otherwise.
+// hostOf is an address as the DSN's hosts name it.
+func hostOf(address string) []options.Host {
+	host, port, _ := net.SplitHostPort(address)
+	n, _ := strconv.ParseUint(port, 10, 16)
+	return []options.Host{{Name: host, Port: uint16(n)}}
+}
+
+// The password itself goes over verified TLS only, unless the configuration says otherwise, and then to hosts alone that
+// the user named or whose network is allowed.
 func TestCleartextPassword(t *testing.T) {
 	a := newAuthority(t, "ca")
+	here := netip.MustParsePrefix("127.0.0.0/8")
 	for _, tt := range []struct {
-		name    string
-		tls     bool
-		allowed bool
-		ok      bool
-	}{{"plain", false, false, false}, {"plain, allowed", false, true, true}, {"TLS", true, false, true}} {
+		name     string
+		mode     options.SSLMode // disable: plain
+		allowed  bool
+		named    bool
+		networks []netip.Prefix
+		want     error
+	}{
+		{"plain", options.SSLDisable, false, true, nil, ErrCleartext},
+		{"plain, allowed", options.SSLDisable, true, true, nil, nil},
+		{"plain, allowed, discovered", options.SSLDisable, true, false, nil, ErrCleartextDiscovered},
+		{"plain, allowed, discovered in an allowed network", options.SSLDisable, true, false, []netip.Prefix{here}, nil},
+		{"any certificate", options.SSLRequire, false, true, nil, ErrCleartext},
+		{"any certificate, discovered", options.SSLRequire, false, false, []netip.Prefix{here}, ErrCleartext},
+		{"any certificate, allowed", options.SSLRequire, true, true, nil, nil},
+		{"any certificate, allowed, discovered", options.SSLRequire, true, false, nil, ErrCleartextDiscovered},
+		{"verify-ca, discovered", options.SSLVerifyCA, false, false, nil, nil},
+		{"verify-full", options.SSLVerifyFull, false, true, nil, nil},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newServer(t)
 			got := make(chan string, 1)
 			s.login = askPassword(got)
 			cfg := newConfig()
-			if tt.tls {
+			if tt.mode != options.SSLDisable {
 				s.login = func(p *peer) bool {
 					p.be.ReceiveStartupMessage()
 					p.conn.Write([]byte{'S'})
 					return p.overTLS(&tls.Config{Certificates: []tls.Certificate{a.issue(nil, "127.0.0.1")}}) && askPassword(got)(p)
 				}
-				cfg.Options.SSLMode = options.SSLRequire
 			}
+			cfg.Options.SSLMode = tt.mode
+			if tt.mode >= options.SSLVerifyCA {
+				cfg.Options.SSLRootCert = a.rootFile()
+			}
+			if tt.named {
+				cfg.Options.Hosts = hostOf(s.ln.Addr().String())
+			}
+			cfg.Options.AllowedNetworks = tt.networks
 			cfg.Options.Password = "T0psecret"
 			cfg.Options.AllowCleartextPassword = tt.allowed
 			c, err := Dial(bg, cfg, s.target())
-			if !tt.ok {
-				if e := wireError(t, err); !errors.Is(err, ErrCleartext) || !e.Config || e.Stage != StageLogin {
+			if tt.want != nil {
+				if e := wireError(t, err); !errors.Is(err, tt.want) || e.Config != (tt.want == ErrCleartext) || e.Stage != StageLogin {
 					t.Fatalf("got %#v", err)
 				}
 				s.stop()
@@ -97,6 +131,7 @@ func TestPasswordFunction(t *testing.T) {
 	s.login = askPassword(got)
 	cfg := newConfig()
 	cfg.Options.AllowCleartextPassword = true
+	cfg.Options.Hosts = hostOf(s.ln.Addr().String())
 	n := 0
 	cfg.Options.PasswordFunc = func(ctx context.Context) (string, error) {
 		if _, ok := ctx.Deadline(); !ok {
@@ -161,6 +196,7 @@ func TestEnvironmentStaysOut(t *testing.T) {
 	s.login = askPassword(got)
 	cfg := newConfig()
 	cfg.Options.AllowCleartextPassword = true
+	cfg.Options.Hosts = hostOf(s.ln.Addr().String())
 	c, err := Dial(bg, cfg, s.target())
 	if err != nil {
 		t.Fatal(err)
@@ -183,6 +219,7 @@ func TestPassFile(t *testing.T) {
 	s.login = askPassword(got)
 	cfg := newConfig()
 	cfg.Options.AllowCleartextPassword = true
+	cfg.Options.Hosts = hostOf(s.ln.Addr().String())
 	cfg.Options.PassFile = writeFile(t, []byte("127.0.0.1:*:*:admin:from-file\n"))
 	c, err := Dial(bg, cfg, s.target())
 	if err != nil {
@@ -244,5 +281,73 @@ func TestNULInStartup(t *testing.T) {
 	_, err := Dial(bg, cfg, s.target())
 	if e := wireError(t, err); !e.Config || s.accepted.Load() != 0 {
 		t.Fatalf("got %#v", e)
+	}
+}
+
+// dialAs logs in with a password to a server that sends these Authentication messages, one for each of the client's.
+func dialAs(t *testing.T, requests ...string) (*Conn, error) {
+	t.Helper()
+	s := newServer(t)
+	s.login = func(p *peer) bool {
+		if _, err := p.be.ReceiveStartupMessage(); err != nil {
+			return false
+		}
+		for i, r := range requests {
+			if i > 0 {
+				if _, err := io.ReadFull(p.conn, make([]byte, 1)); err != nil {
+					return false
+				}
+				p.conn.Read(make([]byte, 1000))
+			}
+			io.WriteString(p.conn, frame('R', r))
+		}
+		io.Copy(io.Discard, p.conn)
+		return false
+	}
+	cfg := newConfig()
+	cfg.Options.Password = "secret"
+	return Dial(bg, cfg, s.target())
+}
+
+// Every message of a login is checked before lib/pq sees it.
+func TestLoginMessages(t *testing.T) {
+	const md5, sasl, final = "\x00\x00\x00\x05salt", "\x00\x00\x00\x0aSCRAM-SHA-256\x00\x00", "\x00\x00\x00\x0cv=YWJj"
+	first := func(iterations string) string { return "\x00\x00\x00\x0br=abc,s=c2FsdHNhbHQ=,i=" + iterations }
+	for name, requests := range map[string][]string{
+		"too short":                  {"\x00\x00"},
+		"an OK with more":            {"\x00\x00\x00\x00x"},
+		"no salt":                    {"\x00\x00\x00\x05"},
+		"long salt":                  {"\x00\x00\x00\x05saltsalt"},
+		"two requests of MD5":        {md5, md5},
+		"MD5, then SCRAM":            {md5, sasl},
+		"Kerberos":                   {"\x00\x00\x00\x02"},
+		"GSS":                        {"\x00\x00\x00\x07"},
+		"no list of mechanisms":      {"\x00\x00\x00\x0aSCRAM-SHA-256"},
+		"no known mechanism":         {"\x00\x00\x00\x0aPLAIN\x00\x00"},
+		"channel binding alone":      {"\x00\x00\x00\x0aSCRAM-SHA-256-PLUS\x00\x00"},
+		"SCRAM in the middle":        {first("4096")},
+		"SCRAM at its end":           {final},
+		"SCRAM that ends too early":  {sasl, "\x00\x00\x00\x00"},
+		"SCRAM without a salt":       {sasl, "\x00\x00\x00\x0br=abc,i=4096"},
+		"a salt that isn't base64":   {sasl, "\x00\x00\x00\x0br=abc,s=!,i=4096"},
+		"an extension":               {sasl, first("4096") + ",m=x"},
+		"no iterations":              {sasl, first("0")},
+		"iterations below 0":         {sasl, first("-4096")},
+		"iterations that are a word": {sasl, first("many")},
+		"60 million iterations":      {sasl, first("60000000")},
+		"one iteration too many":     {sasl, first("600001")},
+		"2⁶³−1 iterations":           {sasl, first("9223372036854775807")},
+		"more than 64 bits":          {sasl, first("99999999999999999999999")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := dialAs(t, requests...)
+			e := wireError(t, err)
+			if f := new(FrameError); e.Stage != StageLogin || !errors.As(err, &f) && !errors.Is(err, ErrIterations) || e.LoginRefused() {
+				t.Fatalf("got %v", err)
+			}
+			if strings.Contains(name, "million") && !strings.Contains(err.Error(), "600000") {
+				t.Errorf("%v doesn't say the bound", err)
+			}
+		})
 	}
 }

@@ -40,7 +40,7 @@ func TestRecordedAnswersPassTheGuard(t *testing.T) {
 			login := true
 			for i, step := range d.Steps {
 				var answer []byte
-				g := newGuard(nil, nil, false, true)
+				g := newGuard(nil, nil, false)
 				g.owner = &Conn{cfg: newConfig()}
 				g.login, g.outstanding = login, 0
 				portions := false

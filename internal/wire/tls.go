@@ -15,10 +15,11 @@ import (
 
 // tlsPlan is what one node's TLS needs. Nil config: the connection is never encrypted.
 type tlsPlan struct {
-	mode   options.SSLMode
-	direct bool
-	config *tls.Config
-	name   string
+	mode     options.SSLMode
+	direct   bool
+	config   *tls.Config
+	name     string
+	verifies bool // a handshake that succeeds proves whose server it is
 }
 
 // required says that the connection must be encrypted.
@@ -112,7 +113,7 @@ func tlsFor(o *options.Config, target Target) (*tlsPlan, error) {
 	}
 	// crypto/tls ties SNI to verification, libpq's modes don't: verify here.
 	config.InsecureSkipVerify = true
-	if verify {
+	if p.verifies = verify; verify {
 		host := ""
 		if o.SSLMode == options.SSLVerifyFull {
 			host = p.name
@@ -132,6 +133,7 @@ func tlsFor(o *options.Config, target Target) (*tlsPlan, error) {
 func (p *tlsPlan) own(config *tls.Config) *tlsPlan {
 	p.config = config.Clone()
 	p.mode = max(p.mode, options.SSLRequire)
+	p.verifies = !config.InsecureSkipVerify || config.VerifyConnection != nil || config.VerifyPeerCertificate != nil
 	if p.config.ServerName == "" {
 		p.config.ServerName = p.name
 	}

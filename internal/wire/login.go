@@ -1,0 +1,151 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+)
+
+// The codes of an Authentication message that the driver answers. Picodata asks for MD5 by default, for SCRAM since
+// 25.4, and for the password itself of LDAP users.
+const (
+	authOK           = 0
+	authCleartext    = 3
+	authMD5          = 5
+	authSASL         = 10
+	authSASLContinue = 11
+	authSASLFinal    = 12
+)
+
+// scramIterations bounds what a server may have the client compute for SCRAM: a fraction of a second, which nothing
+// interrupts. PostgreSQL's default is 4,096; 600,000 is what OWASP recommends at most for PBKDF2 with SHA-256.
+const scramIterations = 600_000
+
+// exchange is how far a login's exchange of secrets has come. A server asks once: more would be questions of somebody
+// who collects answers.
+type exchange struct {
+	refuse error  // why no password may go out in clear text; nil: it may
+	last   uint32 // code of the request before
+	begun  bool
+}
+
+// authentication looks at a request of the login before lib/pq sees it.
+func (x *exchange) authentication(body []byte) error {
+	malformed := func(format string, args ...any) error {
+		return &FrameError{Type: 'R', Length: uint32(len(body) + 4), Reason: fmt.Sprintf(format, args...)}
+	}
+	if len(body) < 4 {
+		return malformed("too short")
+	}
+	code, rest := be32(body), body[4:]
+	last, begun := x.last, x.begun
+	x.last, x.begun = code, true
+	switch code {
+	case authOK:
+		if len(rest) != 0 {
+			return malformed("more than an OK")
+		}
+		if last == authSASL || last == authSASLContinue {
+			return malformed("the server ends SCRAM without a proof of its own")
+		}
+	case authCleartext, authMD5, authSASL:
+		if begun {
+			return malformed("a second request of a secret")
+		}
+		return x.request(code, rest, malformed)
+	case authSASLContinue:
+		if last != authSASL {
+			return malformed("SCRAM that nobody began")
+		}
+		return checkServerFirst(rest, malformed)
+	case authSASLFinal:
+		if last != authSASLContinue {
+			return malformed("the end of SCRAM that nobody began")
+		}
+		if len(rest) < 2 || rest[1] != '=' || rest[0] != 'v' && rest[0] != 'e' {
+			return malformed("not the end of SCRAM")
+		}
+	default:
+		return malformed("the driver knows no login of kind %d", code)
+	}
+	return nil
+}
+
+// request checks the server's first request.
+func (x *exchange) request(code uint32, rest []byte, malformed func(string, ...any) error) error {
+	switch code {
+	case authCleartext:
+		if len(rest) != 0 {
+			return malformed("more than a request of the password")
+		}
+		return x.refuse
+	case authMD5:
+		if len(rest) != 4 {
+			return malformed("no salt")
+		}
+	case authSASL:
+		if n := len(rest); n < 2 || rest[n-1] != 0 || rest[n-2] != 0 {
+			return malformed("not a list of mechanisms")
+		}
+		for m := range bytes.SplitSeq(rest[:len(rest)-2], []byte{0}) {
+			if string(m) == "SCRAM-SHA-256" {
+				return nil
+			}
+		}
+		return malformed("none of the server's mechanisms is SCRAM-SHA-256")
+	}
+	return nil
+}
+
+// checkServerFirst checks a server-first-message of RFC 5802 without extensions.
+func checkServerFirst(b []byte, malformed func(string, ...any) error) error {
+	fields := bytes.Split(b, []byte{','})
+	if len(fields) != 3 || !bytes.HasPrefix(fields[0], []byte("r=")) || !bytes.HasPrefix(fields[1], []byte("s=")) || !bytes.HasPrefix(fields[2], []byte("i=")) {
+		return malformed("not the first message of SCRAM")
+	}
+	if _, err := base64.StdEncoding.DecodeString(string(fields[1][2:])); err != nil {
+		return malformed("the salt of SCRAM isn't base64")
+	}
+	n, err := strconv.ParseUint(string(fields[2][2:]), 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) || n == 0 {
+		return malformed("the iterations of SCRAM aren't a number")
+	}
+	if n > scramIterations {
+		return fmt.Errorf("%w: the server asks for %s", ErrIterations, fields[2][2:])
+	}
+	return nil
+}
+
+// clearText says why the password may not go out in clear text over a connection; nil: it may.
+func (d *dialer) clearText(verified bool) error {
+	o := d.cfg.Options
+	switch {
+	case verified:
+		return nil
+	case !o.AllowCleartextPassword:
+		return ErrCleartext
+	case len(o.AllowedNetworks) > 0 || d.named():
+		return nil
+	}
+	return ErrCleartextDiscovered
+}
+
+// named reports whether the user named the target, in the DSN's hosts or as where an address is mapped to. Of all
+// others only a server says that they belong to the cluster.
+func (d *dialer) named() bool {
+	for _, h := range d.cfg.Options.Hosts {
+		if h.Address() == d.target.Address {
+			return true
+		}
+	}
+	host, _, err := net.SplitHostPort(d.target.Address)
+	for _, m := range d.cfg.Options.AddressMap {
+		if m.To == d.target.Address || err == nil && m.To == host {
+			return true
+		}
+	}
+	return false
+}
