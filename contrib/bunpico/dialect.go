@@ -1,9 +1,9 @@
 // Package bunpico is a dialect of bun for Picodata.
 //
-//	db := bun.NewDB(sqldb, bunpico.New())
+//	db := bunpico.NewDB(sqldb)
 //
 // bun's own pgdialect asks for RETURNING, DEFAULT and PostgreSQL's types, none of which Picodata has. This one writes times and UUIDs
-// with the casts that Picodata needs, and leaves out what it lacks. Picodata has no sequences: give every row its
+// with the casts that Picodata needs; what Picodata lacks is an error that says what to do instead. Picodata has no sequences: give every row its
 // key (a BeforeAppendModel hook is the place for it).
 //
 // bun writes arguments into the SQL text, so the driver can't see a sharding key among them: INSERTs go by

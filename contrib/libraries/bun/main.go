@@ -51,7 +51,7 @@ func run(ctx context.Context, dsn string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	db := bun.NewDB(pool, bunpico.New())
+	db := bunpico.NewDB(pool)
 	defer db.Close()
 	if err := bunpico.CreateTable(ctx, db, (*City)(nil), bunpico.Placement{By: []string{"region"}}, nil); err != nil {
 		return err
