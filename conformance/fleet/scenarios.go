@@ -9,7 +9,7 @@ import (
 // run takes one fleet through all scenarios, one after another.
 func (f *Fleet) run(t *testing.T, clients int) (loads []Load) {
 	add := func(l Load) { loads = append(loads, l) }
-	add(f.measure("all start at once", time.Minute, func() { f.join(t, clients) }))
+	add(f.measure("all start together", time.Minute, func() { f.join(t, clients) }))
 	time.Sleep(2 * time.Minute) // clients move to the nodes that they ask
 	add(f.measure("quiet", 10*time.Minute, nil))
 	add(f.measure("rolling restart", 3*time.Minute, func() { f.restart(t) }))
