@@ -1,12 +1,19 @@
 package scenarios_test
 
 import (
+	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"io"
 	"net/url"
+	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	picodata "github.com/picodata/go-picodata"
+	"github.com/picodata/go-picodata/options"
 	"github.com/picodata/go-picodata/picotest"
 )
 
@@ -58,4 +65,72 @@ func TestPasswordSpecials(t *testing.T) {
 			db.Close()
 		}
 	}
+}
+
+// one-time-tokens: A password that is good for one login is asked for once per login, and a refusal asks for no other one while its
+// statement lasts.
+func TestOneTimePasswords(t *testing.T) {
+	var asked atomic.Int32
+	token := "T0psecret"
+	c, db, _ := startDB(t, picotest.Config{}, options.WithMaxConnsPerInstance(2), options.WithPasswordFunc(func(context.Context) (string, error) {
+		asked.Add(1)
+		return token, nil
+	}))
+	inParallel(16, 64, func(i int) {
+		if _, err := db.Exec("select $1::int", i); err != nil {
+			t.Error(err)
+		}
+	})
+	if logins := c.Counters().Received["startup"]; int(asked.Load()) != logins {
+		t.Errorf("asked %d times for %d logins", asked.Load(), logins)
+	}
+
+	var wrong atomic.Int32
+	c, db, _ = startDB(t, picotest.Config{}, options.WithPasswordFunc(func(context.Context) (string, error) {
+		return fmt.Sprint("never the same ", wrong.Add(1)), nil
+	}))
+	_, err := db.Exec("select 1")
+	var auth *picodata.AuthError
+	if !errors.As(err, &auth) {
+		t.Errorf("%v", err)
+	}
+	if n := c.Counters().LoginFailures; int(wrong.Load()) != n || n > len(c.Nodes()) {
+		t.Errorf("asked %d times for %d refused logins at %d nodes", wrong.Load(), n, len(c.Nodes()))
+	}
+}
+
+// log-stderr: A program that gives no logger hears of the driver by a key of its DSN, and by default not at all.
+func TestLogKey(t *testing.T) {
+	c := picotest.Start(t, picotest.Config{})
+	for _, want := range []bool{false, true} {
+		read, write, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		stderr := os.Stderr
+		os.Stderr = write
+		dsn := c.DSN()
+		if want {
+			dsn = with(dsn, "log=stderr")
+		}
+		db, err := sql.Open("picodata", dsn)
+		if err == nil {
+			_, err = db.Exec("select 1")
+			_ = db.Close()
+		}
+		os.Stderr = stderr
+		_ = write.Close()
+		text, _ := io.ReadAll(read)
+		if err != nil || strings.Contains(string(text), "picodata: ") != want {
+			t.Errorf("log %v: %q, %v", want, text, err)
+		}
+	}
+}
+
+// with adds a key to a DSN.
+func with(dsn, key string) string {
+	if strings.Contains(dsn, "?") {
+		return dsn + "&" + key
+	}
+	return dsn + "?" + key
 }

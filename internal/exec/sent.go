@@ -21,8 +21,11 @@ var ErrLimits = errors.New("picodata: WithLimits is for SELECT, INSERT, UPDATE a
 var ErrLimitsTwice = errors.New("picodata: WithLimits can't add to a statement that has an OPTION clause of its own: write the limits there")
 
 // settle decides what text is sent for the operation: with the limits that the context asks for, checked for what servers
-// can't bear, and with the blanks that its arguments need.
+// can't bear, and with the blanks that its arguments need. Once is enough.
 func (r *run) settle() error {
+	if r.sql != "" {
+		return nil // of an attempt before: a read that runs again
+	}
 	if r.hint != nil && r.hint.Limits != (Limits{}) && r.op != opPing {
 		t, err := r.x.texts.limited(r.text, r.hint.Limits)
 		if err != nil {
