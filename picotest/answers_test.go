@@ -196,7 +196,7 @@ func shortText(do string) string {
 func differenceKind(do string, want, have []string) string {
 	w, h := refused(want), refused(have)
 	switch {
-	case !w && !h && strings.HasPrefix(do, "Q EXPLAIN"):
+	case !w && !h && strings.HasPrefix(do[2:], "EXPLAIN"):
 		return "x"
 	case w && !h:
 		return "a"
@@ -328,8 +328,9 @@ func (w *wire) do(text string) ([]string, error) {
 	}
 	var lines []string
 	var formats []uint16
+	var oids []uint32
 	for _, m := range got {
-		lines = append(lines, showAnswer(m, &formats))
+		lines = append(lines, showAnswer(m, &formats, &oids))
 	}
 	if end != "ready" {
 		lines = append(lines, "end "+end)
@@ -383,8 +384,11 @@ func extendedFrames(text string) []message {
 	}
 }
 
+// isText are the types whose binary form is their text.
+var isText = map[uint32]bool{25: true, 114: true}
+
 // showAnswer is a message in the recording's words.
-func showAnswer(m message, formats *[]uint16) string {
+func showAnswer(m message, formats *[]uint16, oids *[]uint32) string {
 	b := m.Body
 	switch m.Type {
 	case "t":
@@ -395,13 +399,13 @@ func showAnswer(m message, formats *[]uint16) string {
 		return "t " + strings.Join(oids, ",")
 	case "T":
 		var fields []string
-		*formats = nil
+		*formats, *oids = nil, nil
 		for b = b[2:]; len(b) > 0; b = b[18:] {
 			end := bytes.IndexByte(b, 0)
 			name := string(b[:end])
 			b = b[end+1:]
 			format := binary.BigEndian.Uint16(b[16:])
-			*formats = append(*formats, format)
+			*formats, *oids = append(*formats, format), append(*oids, binary.BigEndian.Uint32(b[6:]))
 			fields = append(fields, fmt.Sprintf("%s(%d.%d oid %d size %d mod %d fmt %d)", name, binary.BigEndian.Uint32(b), binary.BigEndian.Uint16(b[4:]),
 				binary.BigEndian.Uint32(b[6:]), int16(binary.BigEndian.Uint16(b[10:])), int32(binary.BigEndian.Uint32(b[12:])), format))
 		}
@@ -416,7 +420,7 @@ func showAnswer(m message, formats *[]uint16) string {
 				continue
 			}
 			v := string(b[:size])
-			if k := len(fields); k < len(*formats) && (*formats)[k] == 1 {
+			if k := len(fields); k < len(*formats) && (*formats)[k] == 1 && !isText[(*oids)[k]] {
 				v = "x" + hex.EncodeToString(b[:size])
 			}
 			fields = append(fields, v)
@@ -425,6 +429,8 @@ func showAnswer(m message, formats *[]uint16) string {
 		return "D " + strings.Join(fields, " | ")
 	case "C":
 		return "C " + string(bytes.TrimRight(b, "\x00"))
+	case "I":
+		return "I "
 	case "Z":
 		return "Z " + string(b)
 	case "E", "N":

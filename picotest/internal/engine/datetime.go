@@ -53,6 +53,13 @@ func ParseDatetime(s string) (Datetime, error) {
 	if t, err := time.Parse("2006-01-02", s); err == nil {
 		return Datetime{Sec: t.Unix()}, nil
 	}
+	if strings.HasPrefix(s, "-") {
+		t, err := time.Parse("2006-01-02", s[1:])
+		if err != nil {
+			return Datetime{}, errDatetime
+		}
+		return Datetime{Sec: time.Date(-t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC).Unix()}, nil
+	}
 	for _, layout := range []string{"Mon, 02 Jan 2006 15:04:05 -0700", "02 Jan 2006 15:04:05 -0700"} { // RFC 2822
 		if t, err := time.Parse(layout, s); err == nil {
 			_, off := t.Zone()

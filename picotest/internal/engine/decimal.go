@@ -122,7 +122,7 @@ func (d Decimal) String() string {
 		}
 		s = s[:len(s)-d.scale] + "." + s[len(s)-d.scale:]
 	}
-	if d.int().Sign() < 0 {
+	if d.int().Sign() < 0 || d.negZero {
 		s = "-" + s
 	}
 	return s
@@ -132,9 +132,6 @@ func (d Decimal) String() string {
 func (d Decimal) exact() string {
 	if d.scale < 0 {
 		return d.int().String() + "e" + big.NewInt(int64(-d.scale)).String()
-	}
-	if d.negZero {
-		return "-" + d.String()
 	}
 	return d.String()
 }
@@ -159,6 +156,8 @@ func (d Decimal) Cmp(o Decimal) int {
 	return x.Cmp(y)
 }
 
+func (d Decimal) negative() bool { return d.negZero || d.int().Sign() < 0 }
+
 func (d Decimal) add(o Decimal) Decimal {
 	x, y, s := align(d, o)
 	return Decimal{coef: new(big.Int).Add(x, y), scale: s}.round()
@@ -170,7 +169,9 @@ func (d Decimal) sub(o Decimal) Decimal {
 }
 
 func (d Decimal) mul(o Decimal) Decimal {
-	return Decimal{coef: new(big.Int).Mul(d.int(), o.int()), scale: d.scale + o.scale}.round()
+	r := Decimal{coef: new(big.Int).Mul(d.int(), o.int()), scale: d.scale + o.scale}.round()
+	r.negZero = r.int().Sign() == 0 && d.negative() != o.negative()
+	return r
 }
 
 // div divides to 38 significant digits, half up; an exact quotient keeps no more zeros than the operands' scales ask for.

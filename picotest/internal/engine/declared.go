@@ -72,6 +72,9 @@ func literalType(x *grammar.Literal, inferred sqlType) sqlType {
 // functionType is the announced type of a function of one argument: that of the overload for the argument's announced type.
 func (a *analyzer) functionType(x *grammar.FuncCall) sqlType {
 	arg, same := a.declared(x.Args[0], false), x.Name.Name == "abs" || x.Name.Name == "min" || x.Name.Name == "max"
+	if _, param := unparen(x.Args[0]).(*grammar.Param); param && x.Name.Name == "sum" {
+		return typeNumeric
+	}
 	for _, o := range functions[x.Name.Name].overloads {
 		if len(o.args) == 1 && o.args[0] == arg {
 			return o.result

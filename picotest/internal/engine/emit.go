@@ -23,6 +23,9 @@ func (a *analyzer) emit(x grammar.Expr, sc *scope) string {
 		return a.emitLiteral(lit, own)
 	}
 	text := a.emitKind(x, sc)
+	if p, ok := x.(*grammar.Param); ok {
+		own = a.param(p.Index).typ // what it bends to isn't what the client sends
+	}
 	if cast {
 		return coerceText(text, own, to)
 	}
@@ -108,6 +111,9 @@ func (a *analyzer) emitLiteral(x *grammar.Literal, t sqlType) string {
 	}
 	if c, ok := convert(v, t); ok && t != typeUnknown {
 		v = c
+	}
+	if d, ok := v.(Decimal); ok && x.Kind == grammar.DoubleLiteral && d.int().Sign() == 0 {
+		v = Decimal{} // a double too small for a decimal
 	}
 	return cellLiteral(toCell(v))
 }
@@ -331,7 +337,14 @@ func (a *analyzer) chosen(x grammar.Expr, text string, operand bool) string {
 // comparand translates a side of a comparison: what an operator or a function computed takes the type that both sides have.
 func (a *analyzer) comparand(x grammar.Expr, sc *scope) string {
 	text, t := a.emit(x, sc), a.effective(x)
-	switch unparen(x).(type) {
+	switch y := unparen(x).(type) {
+	case *grammar.ColumnRef:
+		if src := a.columns[y].source; src == nil || src.inner == nil {
+			return text // a table's column holds what it says
+		}
+		if t == typeDouble || t == typeNumeric {
+			return fmt.Sprintf("p_number(%s, %d)", text, t.code())
+		}
 	case *grammar.Binary, *grammar.FuncCall, *grammar.Case:
 		if t == typeDouble || t == typeNumeric {
 			return fmt.Sprintf("p_number(%s, %d)", text, t.code())

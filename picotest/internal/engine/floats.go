@@ -31,8 +31,8 @@ func (s *Stmt) asPlanned(args []Value, v View) []Value {
 	}
 	out := append([]Value(nil), args...)
 	for i, a := range out {
-		if f, ok := a.(float64); ok && !s.an.cast[i+1] {
-			out[i] = wholeClamped(f)
+		if f, ok := a.(float64); ok && !s.an.cast[i+1] && f == math.Trunc(f) && !math.IsInf(f, 0) {
+			out[i] = clampInt(f)
 		}
 	}
 	if p, ok := s.plan.(*insertPlan); ok && p.consts && !p.table.global {
@@ -46,8 +46,9 @@ func (s *Stmt) asPlanned(args []Value, v View) []Value {
 	if !kept {
 		plan = make([]bool, len(out))
 		for i, a := range out {
-			f, ok := a.(float64)
-			plan[i] = ok && !s.an.cast[i+1] && f == math.Trunc(f) && !math.IsInf(f, 0)
+			_, whole := a.(int64)
+			_, double := args[i].(float64)
+			plan[i] = whole && double
 		}
 		if len(s.eng.plans) >= maxPlans {
 			clear(s.eng.plans)
@@ -56,7 +57,7 @@ func (s *Stmt) asPlanned(args []Value, v View) []Value {
 	}
 	for i, a := range out {
 		if f, ok := a.(float64); ok && i < len(plan) && plan[i] {
-			out[i] = math.Trunc(f)
+			out[i] = clampInt(f)
 		}
 	}
 	return out
@@ -70,13 +71,13 @@ func wholeClamped(f float64) float64 {
 	return float64(clampInt(f))
 }
 
-// onlyCast finds the parameters that stand nowhere but under a cast.
+// onlyCast finds the parameters that stand nowhere but under a cast to double.
 func onlyCast(node grammar.Statement) map[int]bool {
 	cast, bare := map[int]bool{}, map[int]bool{}
 	grammar.Walk(node, func(n grammar.Node) bool {
 		switch x := n.(type) {
 		case *grammar.Cast:
-			if p, ok := unparen(x.X).(*grammar.Param); ok {
+			if p, ok := unparen(x.X).(*grammar.Param); ok && x.Type.Name == grammar.TypeDouble {
 				cast[p.Index] = true
 				return false
 			}

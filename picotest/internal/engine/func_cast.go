@@ -307,6 +307,9 @@ func convertDecimal(v Value) (Value, bool) {
 	case int64:
 		return DecimalFromInt(x), true
 	case float64:
+		if x != 0 && math.Abs(x) < 1e-38 {
+			return Decimal{scale: maxDecimalDigits}, true
+		}
 		d, err := ParseDecimal(strings.TrimSuffix(shortFloat(x), ".0"))
 		return d, err == nil
 	case Decimal:

@@ -64,7 +64,7 @@ var aboutInstance = function{overloads: []overload{sig(typeText, typeText)}, sin
 var functions = map[string]function{
 	"lower":             {overloads: same(typeText)},
 	"upper":             {overloads: same(typeText)},
-	"abs":               {overloads: same(typeNumeric, typeInt, typeDouble)},
+	"abs":               {overloads: same(typeInt, typeDouble, typeNumeric)},
 	"substr":            {overloads: []overload{sig(typeText, typeText, typeInt), sig(typeText, typeText, typeInt, typeInt)}},
 	"substring":         {overloads: []overload{sig(typeText, typeText, typeInt), sig(typeText, typeText, typeInt, typeInt)}},
 	"trim":              {overloads: []overload{sig(typeText, typeText), sig(typeText, typeText, typeText)}},
@@ -74,9 +74,9 @@ var functions = map[string]function{
 	"json_extract_path": {since: [2]int{25, 5}},
 
 	"count":        {aggregate: true, window: true, overloads: counts(typeInt, typeDouble, typeNumeric, typeText, typeBool, typeDT)},
-	"max":          {aggregate: true, window: true, overloads: same(typeInt, typeDouble, typeNumeric, typeText, typeBool, typeDT)},
-	"min":          {aggregate: true, window: true, overloads: same(typeInt, typeDouble, typeNumeric, typeText, typeBool, typeDT)},
-	"sum":          {aggregate: true, window: true, overloads: []overload{sig(typeNumeric, typeInt), sig(typeDouble, typeDouble), sig(typeNumeric, typeNumeric)}},
+	"max":          {aggregate: true, window: true, overloads: same(typeText, typeInt, typeDouble, typeNumeric, typeBool, typeDT)},
+	"min":          {aggregate: true, window: true, overloads: same(typeText, typeInt, typeDouble, typeNumeric, typeBool, typeDT)},
+	"sum":          {aggregate: true, window: true, overloads: []overload{sig(typeDouble, typeDouble), sig(typeNumeric, typeInt), sig(typeNumeric, typeNumeric)}},
 	"avg":          {aggregate: true, window: true, overloads: []overload{sig(typeNumeric, typeInt), sig(typeDouble, typeDouble), sig(typeNumeric, typeNumeric)}},
 	"total":        {aggregate: true, window: true, overloads: []overload{sig(typeDouble, typeInt), sig(typeDouble, typeDouble), sig(typeDouble, typeNumeric)}},
 	"group_concat": {aggregate: true, window: true, overloads: []overload{sig(typeText, typeText), sig(typeText, typeText, typeText)}},
