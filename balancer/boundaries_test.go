@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/picodata/go-picodata/options"
 )
 
 // What comes of an ejected node changes nothing until its probe is claimed, and then only a dial's failure does.
@@ -109,6 +111,38 @@ func TestEqualsOfLeastWeight(t *testing.T) {
 	for i, got := range count {
 		if got < 800 || got > 1200 {
 			t.Errorf("random chose candidate %d %d times of 3000", i, got)
+		}
+	}
+}
+
+// Equals that have something to do are drawn too, and so are those that nearest finds equally near.
+func TestBusyEqualsAreDrawn(t *testing.T) {
+	for _, b := range []options.Balancer{NewLeastBusy(), NewNearest()} {
+		cs := candidates(1, 1, 1)
+		for i := range cs {
+			cs[i].InFlight, cs[i].Latency = 3, time.Millisecond
+		}
+		for i, got := range pickMany(b, cs, 3000, 6) {
+			if got < 800 || got > 1200 {
+				t.Errorf("%T chose candidate %d of three equals %d times of 3000", b, i, got)
+			}
+		}
+	}
+}
+
+// Prefer looks at the zones of the candidates that it is shown, not of those that it was shown before.
+func TestPreferFollowsTheCandidates(t *testing.T) {
+	p := NewPrefer(ParseZones([]string{"dc=a"}), func() options.Balancer { return NewRandom() })
+	cs := candidates(1, 1, 1)
+	for near := range cs {
+		for i := range cs {
+			cs[i].Zone = map[string]string{"dc": "b"}
+		}
+		cs[near].Zone = map[string]string{"dc": "a"}
+		for rnd := range uint64(20) {
+			if got := p.Pick(cs, mix(rnd, 0)); got != near {
+				t.Fatalf("chose %d, near is %d", got, near)
+			}
 		}
 	}
 }
