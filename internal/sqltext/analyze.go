@@ -64,10 +64,12 @@ func (r *reader) add(t token) {
 // harmless (version(), pico_instance_uuid()) are in that list: running them again elsewhere
 // gives another answer, never another effect.
 //
+// A text of more than 1 MiB isn't read: its Class is Unknown, so it is balanced and never run again.
+//
 // Keys are read from INSERT INTO t [(columns)] VALUES (…) and from the WHERE of a SELECT,
 // UPDATE or DELETE of one table, where a value is $n, ?, $n::T or CAST($n AS T).
 func Analyze(sql string) Info {
-	if len(sql) > maxText {
+	if len(sql) > maxRead {
 		return Info{Reason: ReasonLong, sql: sql}
 	}
 	r := reader{s: sql}

@@ -50,6 +50,9 @@ func Normalize(sql string) string {
 			b.WriteByte(' ')
 		}
 		switch {
+		case l.literalOf(t):
+			b.WriteByte('?')
+			t.kind = str
 		case value:
 			b.WriteByte('?')
 		case t.kind == word:
@@ -59,6 +62,37 @@ func Normalize(sql string) string {
 		}
 		last = t
 	}
+}
+
+// literalOf reports whether t begins a literal that Picodata doesn't know and PostgreSQL does, and steps over it:
+// E'it\'s', X'ab', U&'…', 0xDEADBEEF. It holds a value like any other.
+func (l *lexer) literalOf(t token) bool {
+	s := l.s
+	switch {
+	case t.kind == num && l.pos < len(s) && wordByte(s[l.pos]):
+		for l.pos < len(s) && (wordByte(s[l.pos]) || digit(s[l.pos])) {
+			l.pos++
+		}
+		return true
+	case t.kind != word:
+		return false
+	case l.pos < len(s) && s[l.pos] == '\'':
+	case l.pos+1 < len(s) && s[l.pos] == '&' && s[l.pos+1] == '\'':
+		l.pos++
+	default:
+		return false
+	}
+	if prefix := s[t.start:t.end]; prefix != "e" && prefix != "E" {
+		l.next()
+		return true
+	}
+	for l.pos++; l.pos < len(s) && s[l.pos] != '\''; l.pos++ {
+		if s[l.pos] == '\\' {
+			l.pos++
+		}
+	}
+	l.pos, l.operand = min(l.pos+1, len(s)), true
+	return true
 }
 
 // foldRows leaves one of several rows of values that look alike.

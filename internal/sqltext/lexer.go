@@ -41,8 +41,17 @@ type token struct {
 	first      byte
 }
 
-// maxText bounds what is read, so that positions fit into a token.
+// maxText bounds what is walked over, so that positions fit into a token.
 const maxText = 1 << 30
+
+// maxRead bounds what Analyze reads: a longer text is sent to any node and never run again. Reading takes time in
+// proportion to the length; maxDepth, maxKeys and maxSet bound what it takes per token.
+const (
+	maxRead  = 1 << 20
+	maxDepth = 64  // parentheses inside each other in a WHERE
+	maxKeys  = 64  // equalities of a WHERE that are kept
+	maxSet   = 256 // columns of a SET
+)
 
 // lexer walks over a text of at most maxText bytes. The zero value with s set is ready.
 type lexer struct {
@@ -192,8 +201,11 @@ func (l *lexer) word(start int) token {
 
 func (l *lexer) lineComment(start int) token {
 	stop := len(l.s)
-	if j := strings.IndexByte(l.s[start:], '\n'); j >= 0 {
-		stop = start + j // the newline stays: it is a blank
+	if j := strings.IndexAny(l.s[start:], "\r\n"); j >= 0 {
+		stop = start + j // either ends it, as in PostgreSQL, and stays: it is a blank
+		if strings.HasPrefix(l.s[stop:], "\r\n") {
+			stop++
+		}
 	}
 	l.pos = stop
 	return token{start: int32(start), end: int32(stop), kind: comment}

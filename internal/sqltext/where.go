@@ -155,7 +155,10 @@ func (r *reader) where(info *Info, qualifier string, set []string) {
 		t := r.at(i)
 		switch {
 		case opIs(t, '('):
-			depth++
+			if depth++; depth > maxDepth { // each level is walked over again
+				info.Reason = ReasonWhere
+				return
+			}
 		case opIs(t, ')'):
 			depth--
 			if depth < 0 {
@@ -229,7 +232,7 @@ func (r *reader) conjunct(info *Info, from, to int, qualifier string, set []stri
 		r.pos++
 		column, ok = r.column(qualifier)
 	}
-	if !ok || r.pos != to {
+	if !ok || r.pos != to || len(info.Keys) == maxKeys || len(set) > maxSet {
 		return
 	}
 	for _, s := range set {
