@@ -71,6 +71,9 @@ type Error struct {
 	Message    string // the innermost message, without the wrappings of router and storage
 	Node       Node   // the instance that was asked
 	Replicaset string // uuid of the replicaset that refused, where the server names it
+	// Help says what of the statement Picodata doesn't know, and what to write instead, where the driver can tell: its
+	// own words are a position in the text and a list of tokens.
+	Help string
 	// Partly: the statement isn't known to touch one bucket alone, and was refused while it ran. The refusal is definite
 	// for the part of the replicaset that refused; others may have applied theirs. See MayBePartial.
 	Partly bool
@@ -82,6 +85,10 @@ type Error struct {
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("picodata: ")
+	if e.Help != "" {
+		b.WriteString(e.Help)
+		b.WriteString(": ")
+	}
 	b.WriteString(e.Message)
 	b.WriteString(" (")
 	if e.Kind != KindQuery && e.Kind != KindOther {

@@ -188,9 +188,9 @@ func (e *UnknownNameError) Error() string { return (*route.UnknownNameError)(e).
 type faults struct{}
 
 // Server is what a server answered with.
-func (faults) Server(err error, n *pool.NodeInfo, partly bool) error {
-	e := newError(err, nodeOf(n))
-	e.Partly = partly
+func (faults) Server(r *exec.Refused) error {
+	e := newError(r.Err, nodeOf(r.Node))
+	e.Partly, e.Help = r.Partly, r.Help
 	return e
 }
 

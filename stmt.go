@@ -28,7 +28,7 @@ func (s *stmt) Close() error { return nil }
 // NumInput is the number of parameters, or -1 where only the server knows.
 func (s *stmt) NumInput() int {
 	if s.text.Info.Class == sqltext.Unknown {
-		return -1
+		return -1 // it may have more than could be read
 	}
 	return s.text.Info.Params
 }

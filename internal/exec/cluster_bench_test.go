@@ -37,17 +37,17 @@ func thousand(version uint64) metadata.Topology {
 // fixture is what an executor needs of a cluster, without one: its pool has no nodes.
 type fixture struct{ *pool.Gate }
 
-func (fixture) Start(context.Context) error                      { return nil }
-func (fixture) Topology() *metadata.Topology                     { return nil }
-func (fixture) Buckets() *metadata.BucketMap                     { return nil }
-func (fixture) Hint(schema.Reason)                               {}
-func (fixture) Server(err error, _ *pool.NodeInfo, _ bool) error { return err }
-func (fixture) Undecodable(err error, _ *pool.NodeInfo) error    { return err }
-func (fixture) Unknown(u *Unknown) error                         { return u.Cause }
-func (fixture) Pool(err error) error                             { return err }
-func (fixture) Plan(err error) error                             { return err }
-func (fixture) Hazard(err error) error                           { return err }
-func (fixture) RolesUnknown(_ []string, cause error) error       { return cause }
+func (fixture) Start(context.Context) error                   { return nil }
+func (fixture) Topology() *metadata.Topology                  { return nil }
+func (fixture) Buckets() *metadata.BucketMap                  { return nil }
+func (fixture) Hint(schema.Reason)                            {}
+func (fixture) Server(r *Refused) error                       { return r.Err }
+func (fixture) Undecodable(err error, _ *pool.NodeInfo) error { return err }
+func (fixture) Unknown(u *Unknown) error                      { return u.Cause }
+func (fixture) Pool(err error) error                          { return err }
+func (fixture) Plan(err error) error                          { return err }
+func (fixture) Hazard(err error) error                        { return err }
+func (fixture) RolesUnknown(_ []string, cause error) error    { return cause }
 
 func thousandExecutor(tb testing.TB) *Executor {
 	cfg, err := options.ParseDSN("picodata://u@h?node_weights=tier:cold=0,i3_1=5")

@@ -53,8 +53,8 @@ type Cluster interface {
 
 // Faults makes the errors that programs see.
 type Faults interface {
-	// Server is what a server answered with. partly: others may have applied their part of the statement.
-	Server(err error, n *pool.NodeInfo, partly bool) error
+	// Server is what a server answered with.
+	Server(r *Refused) error
 	// Undecodable is an answer that the client can't decode; err wraps a *wire.DecodeError.
 	Undecodable(err error, n *pool.NodeInfo) error
 	// Unknown says that nobody can tell whether the statement took effect.
@@ -67,6 +67,14 @@ type Faults interface {
 	Hazard(err error) error
 	// RolesUnknown says which grants would tell who leads.
 	RolesUnknown(grants []string, cause error) error
+}
+
+// Refused describes a server's refusal.
+type Refused struct {
+	Err    error // it wraps the server's
+	Node   *pool.NodeInfo
+	Partly bool   // others may have applied their part of the statement
+	Help   string // what of the text the server doesn't know; "" = nothing is known about that
 }
 
 // Unknown describes an attempt of which nobody can tell whether it took effect.

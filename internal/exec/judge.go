@@ -214,7 +214,7 @@ func (a *attempt) mayHaveWritten() bool { return a.op.executes() && a.text.Write
 func (x *Executor) callersError(v *verdict, t *Text, n *pool.NodeInfo) error {
 	switch v.ending {
 	case byServer:
-		return x.Faults.Server(v.cause, n, v.partly)
+		return x.Faults.Server(refusedOf(v, t, n))
 	case undecodable:
 		return x.Faults.Undecodable(v.cause, n)
 	case notSent:
@@ -227,11 +227,20 @@ func (x *Executor) callersError(v *verdict, t *Text, n *pool.NodeInfo) error {
 	return v.cause
 }
 
+// refusedOf describes a server's refusal.
+func refusedOf(v *verdict, t *Text, n *pool.NodeInfo) *Refused {
+	r := &Refused{Err: v.cause, Node: n, Partly: v.partly}
+	if report, _ := servererr.Of(v.cause); report.Cause == servererr.Syntax {
+		r.Help = sqltext.Missing(t.SQL)
+	}
+	return r
+}
+
 func (x *Executor) unknownOf(v *verdict, t *Text, n *pool.NodeInfo) *Unknown {
 	u := &Unknown{Node: n, Fingerprint: t.Fingerprint(), Partly: v.partly, Cause: v.cause}
 	var p *pq.Error
 	if v.kind != servererr.Other && errors.As(v.cause, &p) {
-		u.Cause = x.Faults.Server(v.cause, n, v.partly)
+		u.Cause = x.Faults.Server(refusedOf(v, t, n))
 	}
 	return u
 }

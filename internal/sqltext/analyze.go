@@ -172,6 +172,7 @@ func (r *reader) statement(info *Info) {
 		info.Class, info.Reason = DDL, ReasonNotDML
 	case kwDo:
 		info.Class, info.Reason = Block, ReasonNotDML
+		r.blockParams(info)
 	case kwBegin, kwCommit, kwEnd, kwRollback:
 		info.Class, info.Reason = Tx, ReasonNotDML
 	case kwCall, kwSet, kwDeallocate:
@@ -230,6 +231,25 @@ func (r *reader) explain(info *Info) {
 		info.Class = Other
 	default:
 		info.Reason = ReasonSyntax
+	}
+}
+
+// blockParams counts the parameters within the text of a block.
+func (r *reader) blockParams(info *Info) {
+	for i := r.pos; r.at(i).kind != end; i++ {
+		t := r.at(i)
+		if t.kind != block {
+			continue
+		}
+		inner := r.text(t)
+		tag := strings.IndexByte(inner[1:], '$') + 2
+		// Renumber takes one statement; which of them a parameter stands in makes no difference.
+		_, params, ok := Renumber(strings.ReplaceAll(inner[tag:len(inner)-tag], ";", " "), 0)
+		info.Params = max(info.Params, params)
+		if !ok {
+			info.Params = -1
+			return
+		}
 	}
 }
 

@@ -155,6 +155,41 @@ func TestAnalyze(t *testing.T) {
 	}
 }
 
+// A block's parameters are those of its statements.
+func TestParametersOfABlock(t *testing.T) {
+	for sql, want := range map[string]int{
+		"do $$ begin insert into t values ($1, $2); update u set a = $3 where k = $1; end $$":                3,
+		"do $body$ begin delete from t where k = $2; end $body$":                                             2,
+		"do $$ begin return query select '$7', \"$8\" from t where k = ?; delete from t where k = ?; end $$": 2,
+		"do $$ begin delete from t where k = 1; end $$":                                                      0,
+		"do $$ begin delete from t where k = 'unterminated; end $$":                                          -1,
+		"do $$ begin delete from t where k = $1 or k = ?; end $$":                                            -1,
+	} {
+		if info := Analyze(sql); info.Params != want || info.Class != Block {
+			t.Errorf("%s: %v with %d parameters, want %d", sql, info.Class, info.Params, want)
+		}
+	}
+}
+
+func TestMissing(t *testing.T) {
+	for sql, want := range map[string]string{
+		"select * from t limit $1":                      "LIMIT",
+		"select * from t limit ?":                       "LIMIT",
+		"select * from t limit 5 offset 10":             "OFFSET",
+		"insert into t values (1) returning id":         "RETURNING",
+		"LISTEN channel":                                "LISTEN",
+		"copy t from stdin":                             "COPY",
+		"select 'returning', \"offset\" from t limit 5": "",
+		"selec 1":              "",
+		"select 'unterminated": "",
+	} {
+		got := Missing(sql)
+		if (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q", sql, got)
+		}
+	}
+}
+
 func TestAnalyzeCountsParameters(t *testing.T) {
 	for _, c := range []struct {
 		sql      string

@@ -71,7 +71,7 @@ type Info struct {
 	// a SELECT, UPDATE or DELETE lets through must meet. Columns that an UPDATE sets are not among them.
 	Keys []KeyEquality
 
-	// Params is the number of parameters: the highest n of $n, or the number of "?".
+	// Params is the number of parameters: the highest n of $n, or the number of "?". -1: only the server knows.
 	Params int
 	// Question: the parameters are written "?".
 	Question bool

@@ -113,9 +113,16 @@ func checkKind(v any) (driver.Value, error) {
 			reflect.Copy(reflect.ValueOf(&u).Elem(), rv)
 			return uuidText(u), nil
 		}
+		if rv.Type().Elem().Kind() == reflect.Uint8 {
+			b := make([]byte, rv.Len())
+			reflect.Copy(reflect.ValueOf(b), rv)
+			return checkBytes(b) // as the slice is
+		}
 		return pq.Array(v).Value()
-	case reflect.Map, reflect.Struct:
+	case reflect.Map:
 		return nil, errJSON(v)
+	case reflect.Struct:
+		return nil, fmt.Errorf("there is no encoding for a %T: pass a field of it, its text, or a type with a Value method (driver.Valuer)", v)
 	}
 	return nil, fmt.Errorf("a %T can't be an argument", v)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/big"
+	"net/netip"
 	"reflect"
 	"strings"
 	"testing"
@@ -74,8 +75,9 @@ func TestRefusedValues(t *testing.T) {
 		{json.RawMessage("{}"), "TEXT column"},
 		{[]byte{0xff, 0xfe}, "base64"}, {namedBytes{0xff}, "base64"},
 		{map[string]int{}, "TEXT column"},
-		{struct{ A int }{}, "TEXT column"},
-		{&struct{ A int }{}, "TEXT column"},
+		{struct{ A int }{}, "no encoding for"},
+		{&struct{ A int }{}, "no encoding for"},
+		{netip.Addr{}, "no encoding for"}, {[32]byte{0xff}, "base64"}, {[4]byte{0xff}, "base64"},
 		{brokenValue{}, "driver.Value"},
 		{sql.Out{}, "output"},
 		{[]map[string]int{{}}, "element 0"},
