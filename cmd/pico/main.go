@@ -4,6 +4,7 @@
 //	pico check     what is wrong with a cluster, a DSN or a user's rights, and what to do
 //	pico route     where the driver would send a statement, and why
 //	pico bench     how fast it is, and what happens meanwhile
+//	pico load      a CSV file into a table
 //	pico drain     move the leadership away from an instance that is to be stopped
 //	pico shell     a SQL prompt that goes through the driver
 //	pico sim       a simulated cluster to connect to

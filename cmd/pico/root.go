@@ -111,7 +111,7 @@ Exit codes: 0 all is well; 1 the command failed; 2 wrong usage or a wrong DSN;
 	}
 	root.SetVersionTemplate("pico {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(t.newTopology(), t.newCheck(), t.newRoute(), t.newBench(), t.newDrain(), t.newShell(), t.newSim())
+	root.AddCommand(t.newTopology(), t.newCheck(), t.newRoute(), t.newBench(), t.newLoad(), t.newDrain(), t.newShell(), t.newSim())
 	return root
 }
 

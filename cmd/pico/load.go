@@ -1,0 +1,290 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/picodata/go-picodata"
+)
+
+// loader is one pico load.
+type loader struct {
+	t         *tool
+	file      string // "-" = standard input
+	table     string
+	columns   []string
+	noHeader  bool
+	delimiter string
+	null      string
+	conflict  string
+	maxErrors int
+	rejects   string
+
+	in        io.Reader
+	out, diag io.Writer
+}
+
+// conflicts are the words of --on-conflict.
+var conflicts = map[string]picodata.Conflict{"fail": picodata.ConflictFail, "skip": picodata.ConflictSkip, "replace": picodata.ConflictReplace}
+
+// newLoad is pico load.
+func (t *tool) newLoad() *cobra.Command {
+	var g target
+	l := &loader{t: t}
+	cmd := &cobra.Command{
+		Use:   "load [DSN] FILE.csv|- TABLE",
+		Short: "Load a CSV file into a table, each row straight to its owner",
+		Long: `Load a CSV file into a table, each row straight to the leader that owns it, many to a statement.
+
+The first line names the columns, unless --columns does. Values are handed over as text, which the
+server reads as the column's type; one that is what --null says is NULL.
+
+Each statement is all or nothing, the load as a whole isn't: what was inserted before an error
+stays. --rejects writes the rows that aren't in, or of which nobody knows, to a file of the same
+form: load that one with --on-conflict skip to go on.
+
+Exit codes: 0 all rows are in; 1 the load failed before it began; 2 wrong usage; 4 rows are left.`,
+		Example: `  pico load 'picodata://app@node-a,node-b/' cities.csv cities
+  pico load --rejects left.csv cities.csv cities || pico load --on-conflict skip left.csv cities
+  zcat big.csv.gz | pico load --on-conflict replace - cities`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, args, err := t.choose(&g, args)
+			if err != nil {
+				return err
+			}
+			if len(args) != 2 {
+				return &usageError{errors.New("want a file, or - for standard input, and a table")}
+			}
+			l.file, l.table = args[0], unquoted(args[1])
+			l.in, l.out, l.diag = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+			if err := l.validate(); err != nil {
+				return &usageError{err}
+			}
+			c, err := t.open(cfg)
+			if err != nil {
+				return err
+			}
+			start, cancel := context.WithTimeout(cmd.Context(), g.wait)
+			defer cancel()
+			err = c.db.PingContext(start)
+			if err == nil {
+				err = l.run(cmd.Context(), c)
+			}
+			return errors.Join(err, c.Close())
+		},
+	}
+	g.flags(cmd, 10*time.Second, "how long to wait for the cluster at the start")
+	f := cmd.Flags()
+	f.StringSliceVar(&l.columns, "columns", nil, "the columns, in the order of the file; the first line is a row then only with --no-header")
+	f.BoolVar(&l.noHeader, "no-header", false, "the first line is a row; needs --columns")
+	f.StringVar(&l.delimiter, "delimiter", ",", "what stands between values, one character; \\t is a tab")
+	f.StringVar(&l.null, "null", "", "the text that is NULL; the default is the empty one")
+	f.StringVar(&l.conflict, "on-conflict", "fail", "fail, skip or replace: what happens to a row whose key exists")
+	f.IntVar(&l.maxErrors, "max-errors", 0, "go on until more than so many errors were met")
+	f.StringVar(&l.rejects, "rejects", "", "write the rows that aren't in to that file")
+	complete(cmd, "on-conflict", "fail", "skip", "replace")
+	return cmd
+}
+
+func (l *loader) validate() error {
+	if l.delimiter == `\t` {
+		l.delimiter = "\t"
+	}
+	_, known := conflicts[l.conflict]
+	switch {
+	case utf8.RuneCountInString(l.delimiter) != 1 || strings.ContainsAny(l.delimiter, "\"\r\n"):
+		return fmt.Errorf("--delimiter %q: want one character, no quote and no line break", l.delimiter)
+	case !known:
+		return fmt.Errorf("--on-conflict %q: want fail, skip or replace", l.conflict)
+	case l.maxErrors < 0:
+		return fmt.Errorf("--max-errors %d: want 0 or more", l.maxErrors)
+	case l.noHeader && len(l.columns) == 0:
+		return errors.New("--no-header needs --columns")
+	case l.rejects != "" && l.file == "-":
+		return errors.New("--rejects reads the file a second time, which standard input can't be")
+	}
+	return nil
+}
+
+// open opens the file and reads its header. size is 0 where nobody knows it.
+func (l *loader) open() (r *csv.Reader, header []string, size int64, shut func() error, err error) {
+	from, shut := l.in, func() error { return nil }
+	if l.file != "-" {
+		f, err := os.Open(l.file)
+		if err != nil {
+			return nil, nil, 0, nil, err
+		}
+		if info, err := f.Stat(); err == nil {
+			size = info.Size()
+		}
+		from, shut = f, f.Close
+	}
+	r = csv.NewReader(from)
+	r.Comma, _ = utf8.DecodeRuneInString(l.delimiter)
+	header = l.columns
+	if !l.noHeader {
+		first, err := r.Read()
+		if err != nil {
+			return nil, nil, 0, nil, errors.Join(fmt.Errorf("the header of %s: %w", l.file, err), shut())
+		}
+		if len(header) == 0 {
+			header = slices.Clone(first)
+			header[0] = strings.TrimPrefix(header[0], "\ufeff")
+		}
+	}
+	r.FieldsPerRecord = len(header)
+	return r, header, size, shut, nil
+}
+
+func (l *loader) run(ctx context.Context, c *client) error {
+	r, columns, size, shut, err := l.open()
+	if err != nil {
+		return err
+	}
+	var broken error // of the file
+	rows := func(yield func([]any) bool) {
+		for {
+			record, err := r.Read()
+			if err != nil {
+				if !errors.Is(err, io.EOF) {
+					broken = fmt.Errorf("%s: %w", l.file, err)
+				}
+				return
+			}
+			row := make([]any, len(record))
+			for i, v := range record {
+				if v != l.null {
+					row[i] = v
+				}
+			}
+			if !yield(row) {
+				return
+			}
+		}
+	}
+	began := time.Now()
+	show, stop := l.progress(size)
+	res, err := picodata.Insert(ctx, c.db, l.table, columns, rows, picodata.OnConflict(conflicts[l.conflict]), picodata.MaxErrors(l.maxErrors), picodata.OnProgress(show))
+	stop()
+	err = errors.Join(err, broken, shut())
+	if res.Rows == 0 && err != nil {
+		return err // it didn't begin
+	}
+	l.tell(&res, time.Since(began), err)
+	left := res.Failed + res.Unknown + res.Unsent
+	if l.rejects != "" && (left > 0 || err != nil) {
+		n, rejectErr := l.reject(&res)
+		if rejectErr != nil {
+			return errors.Join(rejectErr, err)
+		}
+		fmt.Fprintf(l.diag, "%s in %s\n", plural(n, "row", "rows"), l.rejects)
+	}
+	if left > 0 || err != nil {
+		return verdict(exitFaults)
+	}
+	return nil
+}
+
+// progress draws a bar on a terminal: of the file's bytes, and the rows, their rate and their owners beside it.
+func (l *loader) progress(size int64) (show func(picodata.InsertProgress), stop func()) {
+	width, terminal := l.t.terminal(l.diag)
+	if !terminal {
+		return func(picodata.InsertProgress) {}, func() {}
+	}
+	var last time.Time
+	return func(p picodata.InsertProgress) {
+			if now := time.Now(); now.Sub(last) > 100*time.Millisecond {
+				last = now
+				fmt.Fprint(l.diag, "\r", cut(loadBar(p, size, width-1), width-1), "\x1b[K")
+			}
+		}, func() {
+			fmt.Fprint(l.diag, "\r\x1b[K")
+		}
+}
+
+func loadBar(p picodata.InsertProgress, size int64, width int) string {
+	figures := fmt.Sprintf("%d rows", p.Inserted)
+	if s := p.Elapsed.Seconds(); s > 0 {
+		figures += fmt.Sprintf("  %.0f/s", float64(p.Inserted)/s)
+	}
+	for _, owner := range slices.Sorted(maps.Keys(p.Owners)) {
+		figures += fmt.Sprintf("  %s %.0f%%", owner, 100*float64(p.Owners[owner])/float64(max(p.Inserted, 1)))
+	}
+	if size == 0 {
+		return figures
+	}
+	return barTemplate.New(int(size)).SetWidth(width).SetCurrent(min(p.Bytes, size)).Set("figures", figures).String()
+}
+
+// tell prints the account.
+func (l *loader) tell(res *picodata.InsertResult, took time.Duration, err error) {
+	fmt.Fprintf(l.out, "%s: %d inserted", l.table, res.Inserted)
+	for _, p := range []struct {
+		n    int64
+		what string
+	}{{res.Skipped, "skipped"}, {res.Failed, "failed"}, {res.Unknown, "of unknown outcome"}, {res.Unsent, "not sent"}} {
+		if p.n > 0 {
+			fmt.Fprintf(l.out, ", %d %s", p.n, p.what)
+		}
+	}
+	fmt.Fprintf(l.out, "; %d statements in %s\n", res.Statements, took.Round(time.Millisecond))
+	if err != nil {
+		text := strings.TrimPrefix(err.Error(), "picodata: ")
+		fmt.Fprintln(l.diag, "pico:", text)
+		if do := advice(err); do != "" {
+			fmt.Fprintln(l.diag, "  what to do:", do)
+		}
+	}
+}
+
+// reject writes the rows that aren't in, or of which nobody knows, and those that were never read.
+func (l *loader) reject(res *picodata.InsertResult) (n int, err error) {
+	r, columns, _, shut, err := l.open()
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, shut()) }()
+	f, err := os.OpenFile(l.rejects, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	w := csv.NewWriter(f)
+	w.Comma = r.Comma
+	defer func() {
+		w.Flush()
+		err = errors.Join(err, w.Error(), f.Close())
+	}()
+	if err := w.Write(columns); err != nil {
+		return 0, err
+	}
+	bad := map[int64]bool{}
+	for _, number := range slices.Concat(res.FailedRows, res.UnknownRows, res.UnsentRows) {
+		bad[number] = true
+	}
+	for number := int64(0); ; number++ {
+		record, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return n, nil
+		}
+		if err != nil {
+			return n, fmt.Errorf("%s can't be read beyond row %d: %w", l.file, number+1, err)
+		}
+		if number >= res.Rows || bad[number] {
+			n++
+			if err := w.Write(record); err != nil {
+				return n, err
+			}
+		}
+	}
+}
