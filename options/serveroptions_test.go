@@ -1,6 +1,7 @@
 package options
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"os"
 	"strings"
@@ -134,6 +135,17 @@ func TestWarningsAreOneLineEachWithoutRepetition(t *testing.T) {
 			if !strings.Contains(got[i], want[i]) || strings.Contains(got[i], "\n") {
 				t.Errorf("%s: %q, want it to say %q", dsn, got[i], want[i])
 			}
+		}
+	}
+}
+
+// Who gives a tls.Config hears that a mode which falls back to plain text may not use it.
+func TestWarningAboutATLSConfigThatMayGoUnused(t *testing.T) {
+	for mode, want := range map[SSLMode]int{SSLPrefer: 1, SSLAllow: 1, SSLRequire: 0, SSLVerifyFull: 0} {
+		c := New()
+		c.TLSConfig, c.SSLMode = &tls.Config{}, mode
+		if got := c.Warnings(); len(got) != want || want == 1 && !strings.Contains(got[0], "plain text") {
+			t.Errorf("%s: %q", mode, got)
 		}
 	}
 }

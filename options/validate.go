@@ -186,6 +186,9 @@ func (c *Config) Warnings() []string {
 	if c.InstanceRole != RoleAny && !c.Topology {
 		w = append(w, fmt.Sprintf("instance_role=%s with topology=off: roles are read once at the start, and a change of leader goes unseen", c.InstanceRole))
 	}
+	if c.TLSConfig != nil && (c.SSLMode == SSLPrefer || c.SSLMode == SSLAllow) {
+		w = append(w, fmt.Sprintf("WithTLSConfig with sslmode=%s: a node that has no TLS is talked to in plain text; use verify-full, verify-ca or require", c.SSLMode))
+	}
 	if c.SSLRootCert != "" && (c.SSLMode == SSLPrefer || c.SSLMode == SSLAllow || c.SSLMode == SSLDisable) {
 		w = append(w, fmt.Sprintf("sslrootcert has no effect with sslmode=%s, which verifies nothing; use verify-full, verify-ca or require", c.SSLMode))
 	}
