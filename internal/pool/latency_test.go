@@ -67,9 +67,12 @@ func TestNearest(t *testing.T) {
 			t.Errorf("of 3000 leases %d were far", on)
 		}
 		far = time.Millisecond
-		minute()
+		// A far node is tried now and then, by chance, and its round trip comes down by an eighth each time.
+		for range 4 {
+			minute()
+		}
 		if on := minute(); on < 1000 {
-			t.Errorf("a minute after the far node has come near it has %d of 3000 leases", on)
+			t.Errorf("four minutes after the far node has come near it has %d of 3000 leases", on)
 		}
 		mustHold(t, g)
 		_ = g.Close()
