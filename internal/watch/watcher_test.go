@@ -405,14 +405,44 @@ func TestWatcherCloseWithDeafDial(t *testing.T) {
 			<-hear
 			return nil, errRefused
 		}})
-		go w.Start(context.Background())
+		started := make(chan error, 1)
+		go func() { started <- w.Start(context.Background()) }()
 		synctest.Wait()
-		began := time.Now()
-		w.Close()
-		if d := time.Since(began); d > 500*time.Millisecond {
-			t.Errorf("Close took %v", d)
+		closed := func(want time.Duration) {
+			t.Helper()
+			began := time.Now()
+			w.Close()
+			if d := time.Since(began); d != want {
+				t.Errorf("Close took %v, want %v", d, want)
+			}
+		}
+		closed(0) // the dial is left to itself
+		if err := <-started; !errors.Is(err, ErrClosed) {
+			t.Errorf("Start: %v", err)
 		}
 		close(hear)
+	})
+}
+
+// Close waits half a second for a program's function that doesn't return, no more and no less, and then not at all.
+func TestWatcherCloseWithDeafListener(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(2)
+		hear := make(chan struct{})
+		w := New(Config{Config: fakeConfig("10.0.0.1:4327"), Dial: c.Dial, OnTopology: func(_, _ *metadata.Topology) { <-hear }})
+		go w.Start(context.Background())
+		synctest.Wait()
+		for _, want := range []time.Duration{500 * time.Millisecond, 500 * time.Millisecond, 0} {
+			if want == 0 {
+				close(hear)
+				synctest.Wait()
+			}
+			began := time.Now()
+			w.Close()
+			if d := time.Since(began); d != want {
+				t.Errorf("Close took %v, want %v", d, want)
+			}
+		}
 	})
 }
 
