@@ -138,6 +138,11 @@ func (k *cluster) Topology() *metadata.Topology {
 // Buckets is the bucket map in force.
 func (k *cluster) Buckets() *metadata.BucketMap { return k.watcher.Buckets() }
 
+// Probe asks a node over a connection of its own whether it answers.
+func (k *cluster) Probe(ctx context.Context, n *pool.NodeInfo) error {
+	return wire.Probe(ctx, k.users, wire.Target{Address: n.Address, NodeName: n.Name})
+}
+
 // Hint has the topology read again soon.
 func (k *cluster) Hint(why schema.Reason) { k.watcher.Hint(why) }
 

@@ -116,7 +116,7 @@ func (c *Connector) build() {
 		OnTopology: k.apply,
 		OnBuckets:  c.exec.BucketsChanged,
 		OnTables:   c.exec.TablesChanged,
-		Urgent:     c.gate.LeaderEjected,
+		Urgent:     func() bool { return c.exec.Hurt() || c.gate.LeaderEjected() },
 		Logger:     c.cfg.Logger,
 		Clock:      c.cfg.Clock,
 	})
@@ -178,6 +178,7 @@ func (c *Connector) dial(ctx context.Context, n pool.NodeSpec) (pool.Conn, error
 	if end != nil {
 		end(err)
 	}
+	c.exec.Dialled(n.Info(), err)
 	if err != nil {
 		return nil, err
 	}

@@ -204,11 +204,12 @@ func IsRetryable(err error) bool {
 		nw *exec.NotSentError
 		me *NodeError
 		ae *AuthError
+		le *LeaderlessError
 	)
 	if errors.As(err, &ae) {
 		return false
 	}
-	return errors.As(err, &me) || errors.As(err, &at) || errors.As(err, &nn) || errors.As(err, &de) || errors.As(err, &nw)
+	return errors.As(err, &me) || errors.As(err, &at) || errors.As(err, &nn) || errors.As(err, &de) || errors.As(err, &nw) || errors.As(err, &le)
 }
 
 // IsUniqueViolation reports whether err is Picodata's "Duplicate key exists in unique index".

@@ -184,6 +184,37 @@ type UnknownNameError struct {
 // Error says what was asked for.
 func (e *UnknownNameError) Error() string { return (*route.UnknownNameError)(e).Error() }
 
+// LeaderlessError says that a statement needs a leader that is dead, or a replicaset's that nobody leads, and that the
+// wait for the next one ended: with the context, with dead_leader_timeout, or at once under dead_leader=fail. Nothing
+// was sent, so that it may be run again (IsRetryable). It unwraps to the context's error, if that ended the wait.
+type LeaderlessError struct {
+	Instance   string // the dead leader; "" = the replicaset has none
+	Replicaset string
+	Tier       string
+	Since      time.Duration // how long the leader has been known to be dead; 0 = not known
+	Waited     time.Duration // 0 under dead_leader=fail
+	Cause      error
+}
+
+// Error says who is missed and what to do.
+func (e *LeaderlessError) Error() string {
+	who := fmt.Sprintf("nobody leads replicaset %s of tier %s", e.Replicaset, e.Tier)
+	if e.Instance != "" {
+		who = fmt.Sprintf("%s, which leads replicaset %s of tier %s, has not answered for %v", e.Instance, e.Replicaset, e.Tier, e.Since.Round(time.Millisecond))
+	}
+	why := "dead_leader=fail"
+	switch {
+	case e.Cause != nil:
+		why = fmt.Sprintf("waited %v: %v", e.Waited.Round(time.Millisecond), e.Cause)
+	case e.Waited > 0:
+		why = fmt.Sprintf("waited %v, all that dead_leader_timeout allows", e.Waited.Round(time.Millisecond))
+	}
+	return "picodata: the statement was not sent: " + who + ": " + why + "; the cluster replaces a dead leader after some 30 seconds (governor_auto_offline_timeout), pico check tells more"
+}
+
+// Unwrap gives the context's error, or nil.
+func (e *LeaderlessError) Unwrap() error { return e.Cause }
+
 // faults makes the errors that programs see: it is the exec.Faults.
 type faults struct{}
 
@@ -212,6 +243,9 @@ func (faults) Unknown(u *exec.Unknown) error {
 func (faults) RolesUnknown(grants []string, cause error) error {
 	return &RoleUnknownError{Grants: grants, cause: cause}
 }
+
+// Leaderless says that a statement waited for a leader, and was not sent.
+func (faults) Leaderless(l *exec.Leaderless) error { return (*LeaderlessError)(l) }
 
 // Plan is the public form of what keeps a hint or setting from being met.
 func (faults) Plan(err error) error {

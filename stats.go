@@ -20,9 +20,19 @@ type Stats struct {
 	Statements     StatementStats
 	Mirror         MirrorStats // zero without mirror
 	Topology       TopologyStats
-	NoticesDropped uint64 // notices that a slow NoticeHandler had no room for
-	Texts          int    // SQL texts remembered
-	Eager          bool   // a wrapper hides driver.Validator: leases are per statement
+	DeadLeaders    []DeadLeader // leaders that don't answer and aren't replaced yet
+	NoticesDropped uint64       // notices that a slow NoticeHandler had no room for
+	Texts          int          // SQL texts remembered
+	Eager          bool         // a wrapper hides driver.Validator: leases are per statement
+}
+
+// DeadLeader is a leader that doesn't answer and that the cluster hasn't replaced yet: statements that need it wait.
+type DeadLeader struct {
+	Node       Node
+	Replicaset string
+	Tier       string
+	Since      time.Time // when it was found out
+	Waiting    int       // statements that wait for it by their key
 }
 
 // StatementStats counts statements by how they ended. A statement that was run again counts once.
@@ -121,6 +131,9 @@ func (c *Connector) Stats() Stats {
 		NoticesDropped: c.notices.dropped.Load(),
 		Texts:          x.Texts,
 		Eager:          x.Eager,
+	}
+	for _, d := range c.exec.Dead() {
+		s.DeadLeaders = append(s.DeadLeaders, DeadLeader{Node: nodeOf(d.Node), Replicaset: d.Node.ReplicasetName, Tier: d.Node.Tier, Since: d.Since, Waiting: d.Waiting})
 	}
 	for i := range p.Nodes {
 		s.Nodes[i] = NodeStats(p.Nodes[i])

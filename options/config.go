@@ -335,6 +335,27 @@ type Config struct {
 	// Duration: 0 or 1ms to 24h. Default: 0. Server: any. Cost: a write that was only slow is reported as of
 	// unknown outcome.
 	StuckStatementTimeout time.Duration
+	// DeadLeader is the key dead_leader. What happens to a statement that needs a leader which doesn't answer
+	// and isn't replaced yet: it waits in the driver, holds no connection and goes to the next leader (wait),
+	// or fails at once with LeaderlessError (fail). Nothing of it was sent. Statements of healthy replicasets
+	// go straight to their leaders meanwhile.
+	//
+	// Choice: wait or fail. Default: wait. Server: any. Cost: wait: callers wait as long as the cluster takes
+	// to replace a leader, some 30 seconds.
+	DeadLeader DeadLeader
+	// DeadLeaderTimeout is the key dead_leader_timeout. How long such a statement waits at most, if its
+	// context doesn't end before.
+	//
+	// Duration: 1ms to 24h. Default: 1m. Server: any. Cost: a short one gives up before the cluster has
+	// noticed.
+	DeadLeaderTimeout time.Duration
+	// SuspectAfter is the key suspect_after. After how long without an answer a leader is asked over a new
+	// connection whether it lives; if it doesn't answer there either in that time, it counts as dead. 0 asks
+	// never: then only refused connections tell.
+	//
+	// Duration: 0 or 100ms to 1h. Default: 2s. Server: any. Cost: one login at a leader whose statements take
+	// longer, at growing distances.
+	SuspectAfter time.Duration
 
 	// Health.
 

@@ -45,6 +45,9 @@ func New() *Config {
 		SSLSNI:                true,
 		SSLMinProtocolVersion: "TLSv1.2",
 
+		DeadLeaderTimeout: time.Minute,
+		SuspectAfter:      2 * time.Second,
+
 		MirrorRatio:      1,
 		MirrorQueue:      64,
 		MirrorQueueBytes: 1 << 20,

@@ -255,6 +255,27 @@ func (v *NoShardScope) UnmarshalText(text []byte) error {
 	return unmarshalEnum(v, "no_shard_scope", noShardScopeNames[:], string(text))
 }
 
+// DeadLeader says what happens to a statement that needs a leader which doesn't answer and isn't replaced yet.
+type DeadLeader uint8
+
+const (
+	DeadLeaderWait DeadLeader = iota // it waits in the driver for the next leader
+	DeadLeaderFail                   // it fails at once
+)
+
+var deadLeaderNames = [...]string{"wait", "fail"}
+
+// String is the text of the DSN key dead_leader.
+func (v DeadLeader) String() string { return enumText(deadLeaderNames[:], v) }
+
+// MarshalText is String for encoders.
+func (v DeadLeader) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads wait or fail.
+func (v *DeadLeader) UnmarshalText(text []byte) error {
+	return unmarshalEnum(v, "dead_leader", deadLeaderNames[:], string(text))
+}
+
 // Prepare says what db.Prepare does.
 type Prepare uint8
 

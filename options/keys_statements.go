@@ -88,6 +88,18 @@ func statementKeys() []key {
 			Cost: "a write that was only slow is reported as of unknown outcome",
 			Doc:  "How long after a new leader is seen a statement that began before it may still wait; then it ends with OutcomeUnknownError. 0 means until its context ends. Plain reads are run again in any case."},
 			binding: bindDuration(func(c *Config) *time.Duration { return &c.StuckStatementTimeout }, time.Millisecond, 24*time.Hour, true)},
+		{Key: Key{Name: "dead_leader", Go: "DeadLeader", Group: groupStatements,
+			Cost: "wait: callers wait as long as the cluster takes to replace a leader, some 30 seconds",
+			Doc:  "What happens to a statement that needs a leader which doesn't answer and isn't replaced yet: it waits in the driver, holds no connection and goes to the next leader (wait), or fails at once with LeaderlessError (fail). Nothing of it was sent. Statements of healthy replicasets go straight to their leaders meanwhile."},
+			binding: bindEnum(func(c *Config) *DeadLeader { return &c.DeadLeader }, "dead_leader", deadLeaderNames[:])},
+		{Key: Key{Name: "dead_leader_timeout", Go: "DeadLeaderTimeout", Group: groupStatements,
+			Cost: "a short one gives up before the cluster has noticed",
+			Doc:  "How long such a statement waits at most, if its context doesn't end before."},
+			binding: bindDuration(func(c *Config) *time.Duration { return &c.DeadLeaderTimeout }, time.Millisecond, 24*time.Hour, false)},
+		{Key: Key{Name: "suspect_after", Go: "SuspectAfter", Group: groupStatements,
+			Cost: "one login at a leader whose statements take longer, at growing distances",
+			Doc:  "After how long without an answer a leader is asked over a new connection whether it lives; if it doesn't answer there either in that time, it counts as dead. 0 asks never: then only refused connections tell."},
+			binding: bindDuration(func(c *Config) *time.Duration { return &c.SuspectAfter }, 100*time.Millisecond, time.Hour, true)},
 	}
 }
 

@@ -303,6 +303,21 @@ func WithMaxChainedOperators(v int) Option {
 	return func(c *Config) error { c.MaxChainedOperators = v; return nil }
 }
 
+// WithDeadLeader says what happens to statements that need a leader which is dead and not replaced yet.
+func WithDeadLeader(v DeadLeader) Option {
+	return func(c *Config) error { c.DeadLeader = v; return nil }
+}
+
+// WithDeadLeaderTimeout bounds their wait.
+func WithDeadLeaderTimeout(v time.Duration) Option {
+	return func(c *Config) error { c.DeadLeaderTimeout = v; return nil }
+}
+
+// WithSuspectAfter sets after how long without an answer a leader is probed; 0 means never.
+func WithSuspectAfter(v time.Duration) Option {
+	return func(c *Config) error { c.SuspectAfter = v; return nil }
+}
+
 // WithStuckStatementTimeout sets the wait of statements that a lost leader caught; 0 means their context's.
 func WithStuckStatementTimeout(v time.Duration) Option {
 	return func(c *Config) error { c.StuckStatementTimeout = v; return nil }

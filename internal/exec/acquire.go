@@ -64,6 +64,11 @@ func (r *run) request() (req pool.Request, err error) {
 	if err := r.decide(); err != nil {
 		return req, err
 	}
+	if r.x.dead.hurt.Load() {
+		if err := r.awaitLeader(); err != nil {
+			return req, err
+		}
+	}
 	r.planned = true
 	if r.x.Tracer != nil {
 		r.x.Tracer.Routed(r.ctx, &r.plan)
@@ -75,6 +80,7 @@ func (r *run) request() (req pool.Request, err error) {
 	if r.risky() {
 		req.Avoid, req.Look = r.x.roles.avoid(r.avoid), true
 	}
+	req.Avoid = r.x.dead.avoid(req.Avoid)
 	return req, nil
 }
 

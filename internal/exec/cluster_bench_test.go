@@ -48,6 +48,8 @@ func (fixture) Pool(err error) error                          { return err }
 func (fixture) Plan(err error) error                          { return err }
 func (fixture) Hazard(err error) error                        { return err }
 func (fixture) RolesUnknown(_ []string, cause error) error    { return cause }
+func (fixture) Probe(context.Context, *pool.NodeInfo) error   { return nil }
+func (fixture) Leaderless(*Leaderless) error                  { return nil }
 
 func thousandExecutor(tb testing.TB) *Executor {
 	cfg, err := options.ParseDSN("picodata://u@h?node_weights=tier:cold=0,i3_1=5")

@@ -47,6 +47,8 @@ type Cluster interface {
 	Start(ctx context.Context) error
 	Topology() *metadata.Topology // nil: not known yet
 	Buckets() *metadata.BucketMap
+	// Probe asks a node over a connection of its own whether it answers.
+	Probe(ctx context.Context, n *pool.NodeInfo) error
 	// Hint has the topology read again soon.
 	Hint(why schema.Reason)
 }
@@ -65,6 +67,8 @@ type Faults interface {
 	Plan(err error) error
 	// Hazard is the public form of a refusal of what a server would take and spoil.
 	Hazard(err error) error
+	// Leaderless says that a statement waited for a leader, and was not sent.
+	Leaderless(l *Leaderless) error
 	// RolesUnknown says which grants would tell who leads.
 	RolesUnknown(grants []string, cause error) error
 }
@@ -119,6 +123,7 @@ type Executor struct {
 	roles   roles
 	rules   *nodeset.Rules
 	stuck   stuck
+	dead    dead
 	budget  budget
 	mirror  *mirror.Mirror // nil: none
 
@@ -157,6 +162,7 @@ func (x *Executor) Close() {
 	x.end()
 	x.roles.stop()
 	x.stuck.stop()
+	x.dead.probes.Wait()
 	if x.mirror != nil {
 		x.mirror.Close()
 	}

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -80,7 +81,12 @@ func (r *roles) avoid(list [4]string) [4]string {
 	if m == nil {
 		return list
 	}
-	for uuid := range *m {
+	return avoiding(list, maps.Keys(*m))
+}
+
+// avoiding adds instances to a list, as far as there is room.
+func avoiding(list [4]string, instances iter.Seq[string]) [4]string {
+	for uuid := range instances {
 		if slices.Contains(list[:], uuid) {
 			continue
 		}
@@ -158,6 +164,7 @@ func (x *Executor) Apply(old, topo *metadata.Topology) {
 	x.applyNodes(topo)
 	x.roles.mu.Unlock()
 	x.routing.topologyChanged(old, topo)
+	x.leadersChanged(topo)
 	x.started.Store(true)
 	if !topo.Static { // a node has told it
 		x.reached.Store(true)

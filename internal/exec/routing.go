@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"math/rand/v2"
+	"reflect"
 	"sync"
 	"sync/atomic"
 
@@ -20,6 +21,7 @@ type routing struct {
 	x      *Executor
 	view   atomic.Pointer[route.View]
 	tables atomic.Pointer[route.Tables]
+	read   map[string]schema.Table // what they were made of; the watcher's goroutine's own
 	health route.Health
 	// epoch grows when what servers said of texts may have become wrong.
 	epoch  atomic.Uint64
@@ -48,8 +50,10 @@ func (r *routing) tablesChanged(tables map[string]schema.Table) {
 	if tables != nil { // nil: the user may not read them any more
 		t = route.NewTables(tables)
 	}
-	r.tables.Store(t)
-	r.epoch.Add(1)
+	if r.tables.Swap(t) != nil && !reflect.DeepEqual(r.read, tables) { // the first reading makes nothing wrong that servers said
+		r.epoch.Add(1)
+	}
+	r.read = tables
 	r.renew()
 }
 
@@ -171,6 +175,7 @@ func (r *routing) plan(t *Text, args []driver.NamedValue, h *Hint) route.Plan {
 	case options.NoShardRandom, options.NoShardRandomHealthy:
 		in.Random, in.Health, in.Now = rand.Uint64(), &r.health, r.x.Clock.Now()
 	}
+	in.Keys = r.x.dead.hurt.Load()
 	p := route.Decide(&in)
 	if p.Refresh != "" {
 		r.x.Cluster.Hint(p.Refresh)
@@ -234,4 +239,12 @@ func (r *routing) snapshot() map[string]uint64 {
 		return true
 	})
 	return m
+}
+
+// tierOf is the tier of a statement's one sharded table; false: it has none, or nobody has told.
+func (r *routing) tierOf(t *Text) (string, bool) {
+	if t.Info.Table == "" {
+		return "", false
+	}
+	return r.view.Load().TierOf(t.Info.Table)
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/internal/wire"
 	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
@@ -18,7 +19,10 @@ type flight struct {
 	epoch uint64     // the cluster's when it began, see stuck
 	tier  string     // the tier that it touches alone; "" = not known
 	rerun bool       // it may be run again if it is interrupted
-	next  *flight    // of the same checkout
+	owner string     // the replicaset that owns all it touches; "" = not known
+	node  *pool.NodeInfo
+	tick  uint64  // of dead when it began
+	next  *flight // of the same checkout
 }
 
 // depart notes that a server is about to be asked; for a query until its first row, or its end, is there. A checkout
@@ -28,11 +32,15 @@ func (r *run) depart(w *wire.Conn) {
 	if h := r.hint; h != nil {
 		rerun = (rerun || h.Idempotent) && !h.NoRetry
 	}
+	owner := ""
 	if r.plan.OneBucket() {
-		tier = r.plan.Tier
+		tier, owner = r.plan.Tier, r.plan.ReplicasetUUID
 	}
 	c := r.c
 	epoch, op := r.x.stuck.epoch.Load(), w.NextOp()
+	if !r.x.dead.armed.Load() {
+		r.x.watchFlights()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := &c.flight
@@ -41,6 +49,7 @@ func (r *run) depart(w *wire.Conn) {
 		c.flight.next = f
 	}
 	f.conn, f.op, f.epoch, f.tier, f.rerun = w, op, epoch, tier, rerun
+	f.owner, f.node, f.tick = owner, r.lease.Node(), r.x.dead.tick.Load()
 	r.flight = f
 }
 
@@ -174,19 +183,24 @@ func (k *stuck) stop() {
 // wake interrupts the statements of these tiers that began before an epoch and still wait: those that
 // are run again then, or all others, which end with an error.
 func (x *Executor) wake(epoch uint64, tiers []string, rerun bool) {
-	n := 0
+	n := x.interrupt(func(f *flight) bool { return f.epoch < epoch && f.rerun == rerun && concerns(tiers, f.tier) })
+	if n > 0 {
+		x.Logger.Info("picodata: waiting statements interrupted, their tier has another leader", "statements", n, "tiers", tiers, "run_again", rerun)
+	}
+}
+
+// interrupt ends the waits of the flights that match, and counts them.
+func (x *Executor) interrupt(match func(*flight) bool) (n int) {
 	for _, c := range x.all() {
 		c.mu.Lock()
 		for f := &c.flight; f != nil; f = f.next {
-			if f.conn != nil && f.epoch < epoch && f.rerun == rerun && concerns(tiers, f.tier) && f.conn.Interrupt(f.op) {
+			if f.conn != nil && match(f) && f.conn.Interrupt(f.op) {
 				n++
 			}
 		}
 		c.mu.Unlock()
 	}
-	if n > 0 {
-		x.Logger.Info("picodata: waiting statements interrupted, their tier has another leader", "statements", n, "tiers", tiers, "run_again", rerun)
-	}
+	return n
 }
 
 func concerns(tiers []string, tier string) bool {

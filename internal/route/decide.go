@@ -63,7 +63,7 @@ func consider(in *Input) (c candidate) {
 	if !insert {
 		switch info.Class {
 		case sqltext.Read, sqltext.Update, sqltext.Delete:
-			if cfg.Routing != options.RoutingKeys || info.Table == "" {
+			if cfg.Routing != options.RoutingKeys && !(in.Keys && cfg.Routing == options.RoutingInsert) || info.Table == "" {
 				return c
 			}
 		default:

@@ -139,3 +139,15 @@ func (v *View) KnowsTable(name string) bool {
 	_, ok := v.tables.table(name)
 	return ok
 }
+
+// TierOf is the tier of a sharded table; false: it isn't one, or isn't known.
+func (v *View) TierOf(name string) (tier string, ok bool) {
+	if v == nil {
+		return "", false
+	}
+	t, known := v.tables.table(name)
+	if !known || t.global {
+		return "", false
+	}
+	return t.tier, t.tier != ""
+}

@@ -133,6 +133,9 @@ type Input struct {
 	// KeyAsked: the text was parsed with the notice asked for, and none came.
 	KeyAsked bool
 
+	// Keys has the keys of reads, updates and deletes looked at under routing=insert too.
+	Keys bool
+
 	// Random is a uniformly random number, for no_shard_specified_behavior=random and random_healthy.
 	Random uint64
 	// Health and Now are for random_healthy. Without Health it is random.

@@ -1,0 +1,229 @@
+package scenarios_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	picodata "github.com/picodata/go-picodata"
+	"github.com/picodata/go-picodata/options"
+	"github.com/picodata/go-picodata/picotest"
+)
+
+// mourning is a cluster of two replicasets in a bubble of virtual time, with a sharded table whose keys are known by
+// owner, and a global one.
+func mourning(t *testing.T, scenario func(t *testing.T, w *world, keys map[string][]int), opts ...options.Option) {
+	t.Helper()
+	cfg := picotest.Config{Statements: 200_000, Tiers: []picotest.Tier{{Name: "default", Replicasets: 2, ReplicationFactor: 2}, {Name: "cold"}}}
+	bubble(t, cfg, func(t *testing.T, w *world) {
+		w.open(nil, opts...)
+		w.must("create table t (id int primary key, v int) option (timeout = 3.0)")
+		w.must("create table g (id int primary key, v int) distributed globally")
+		time.Sleep(time.Second)
+		keys := map[string][]int{}
+		for i := range 200 {
+			w.must("insert into t values ($1, 0)", i)
+			p, err := w.c.Explain(t.Context(), "insert into t values ($1, 0)", i)
+			if err != nil || p.Reason != "routed" {
+				t.Fatalf("%+v, %v", p, err)
+			}
+			keys[p.Replicaset] = append(keys[p.Replicaset], i)
+		}
+		w.must("insert into g values (1, 0)")
+		scenario(t, w, keys)
+	})
+}
+
+// kind is one kind of statement under a leader's death.
+type kind struct {
+	name string
+	run  func(ctx context.Context, w *world, n int) error
+}
+
+func kindsOf(healthy, orphaned []int) []kind {
+	one := func(query string, ids []int) func(context.Context, *world, int) error {
+		return func(ctx context.Context, w *world, n int) error {
+			var v int
+			return w.QueryRowContext(ctx, query, ids[n%len(ids)]).Scan(&v)
+		}
+	}
+	write := func(query string, ids []int) func(context.Context, *world, int) error {
+		return func(ctx context.Context, w *world, n int) error {
+			_, err := w.ExecContext(ctx, query, ids[n%len(ids)])
+			return err
+		}
+	}
+	return []kind{
+		{"healthy select", one("select v from t where id = $1", healthy)},
+		{"healthy update", write("update t set v = v + 1 where id = $1", healthy)},
+		{"healthy delete", write("delete from t where id = $1 and v < 0", healthy)},
+		{"orphaned select", one("select v from t where id = $1", orphaned)},
+		{"orphaned update", write("update t set v = v + 1 where id = $1", orphaned)},
+		{"unkeyed select", one("select count(*) from t where v >= $1 - 1000", []int{0})},
+		{"global select", one("select v from g where id = $1", []int{1})},
+	}
+}
+
+// tallied counts how statements of a kind ended, and the slowest.
+type tallied struct {
+	done, unknown, failed int
+	slowest               time.Duration
+	err                   error
+}
+
+// mourn kills or freezes the leader of default_2 under 14 workers, two for each kind, and gives what came of it.
+func mourn(t *testing.T, w *world, keys map[string][]int, strike func(*picotest.Node)) map[string]*tallied {
+	t.Helper()
+	victim := w.cluster.Leader("default_2")
+	var mu sync.Mutex
+	all := map[string]*tallied{}
+	end := make(chan struct{})
+	var group sync.WaitGroup
+	for _, k := range kindsOf(keys["default_1"], keys["default_2"]) {
+		all[k.name] = &tallied{}
+		for range 2 {
+			group.Go(func() {
+				for n := 0; ; n++ {
+					select {
+					case <-end:
+						return
+					case <-time.After(20 * time.Millisecond):
+					}
+					ctx, cancel := context.WithTimeout(context.Background(), 40*time.Second)
+					began := time.Now()
+					err := k.run(ctx, w, n)
+					took := time.Since(began)
+					cancel()
+					mu.Lock()
+					c := all[k.name]
+					switch {
+					case err == nil:
+						c.done++
+						c.slowest = max(c.slowest, took)
+					case picodata.IsOutcomeUnknown(err):
+						c.unknown++
+					default:
+						c.failed++
+						c.err = err
+					}
+					mu.Unlock()
+				}
+			})
+		}
+	}
+	time.Sleep(2 * time.Second)
+	strike(victim)
+	time.Sleep(10 * time.Second)
+	mu.Lock()
+	before := map[string]int{}
+	for name, c := range all {
+		before[name] = c.done
+	}
+	mu.Unlock()
+	time.Sleep(50 * time.Second)
+	close(end)
+	group.Wait()
+	for _, k := range []string{"orphaned select", "orphaned update", "unkeyed select"} {
+		if all[k].done <= before[k] {
+			t.Errorf("%s: none succeeded after the failover", k)
+		}
+	}
+	for name, c := range all {
+		t.Logf("%-16s %5d done, %d unknown, %d failed, slowest %v, last error %v", name, c.done, c.unknown, c.failed, c.slowest, c.err)
+	}
+	return all
+}
+
+// A leader is killed under load, and the cluster needs half a minute to notice: what its replicaset has to answer waits in
+// the driver and succeeds with the next leader, and the rest doesn't notice.
+func TestDeadLeaderHoldsUpOnlyItsOwn(t *testing.T) {
+	for _, routing := range []options.Routing{options.RoutingKeys, options.RoutingInsert} {
+		t.Run(routing.String(), func(t *testing.T) {
+			mourning(t, func(t *testing.T, w *world, keys map[string][]int) {
+				all := mourn(t, w, keys, func(n *picotest.Node) { n.Kill() })
+				unknown := 0
+				for name, c := range all {
+					unknown += c.unknown
+					if c.failed > 0 {
+						t.Errorf("%s: %d failed: %v", name, c.failed, c.err)
+					}
+				}
+				if unknown > 14 {
+					t.Errorf("%d of unknown outcome by 14 workers", unknown)
+				}
+				for _, name := range []string{"healthy select", "healthy update", "healthy delete", "global select"} {
+					c := all[name]
+					if routing == options.RoutingKeys && (c.slowest > 100*time.Millisecond || c.unknown > 0) {
+						t.Errorf("%s: slowest %v, %d unknown", name, c.slowest, c.unknown)
+					}
+					// What was on its way through another node at the death hangs there: reads are taken back soon, and each
+					// of the two workers may lose the writes of the moment until keys are known.
+					if c.slowest > time.Second || c.unknown > 4 || c.done < 2000 {
+						t.Errorf("%s: %d done, slowest %v, %d unknown", name, c.done, c.slowest, c.unknown)
+					}
+				}
+				if n := w.cluster.Hanging(); n > 14 {
+					t.Errorf("%d statements hang on servers", n)
+				}
+				if len(w.c.Stats().DeadLeaders) != 0 {
+					t.Errorf("%v", w.c.Stats().DeadLeaders)
+				}
+			}, options.WithRouting(routing))
+		})
+	}
+}
+
+// A leader freezes: its connections stay, nothing answers. It is found out by a probe.
+func TestFrozenLeaderHoldsUpOnlyItsOwn(t *testing.T) {
+	mourning(t, func(t *testing.T, w *world, keys map[string][]int) {
+		all := mourn(t, w, keys, func(n *picotest.Node) { n.Freeze() })
+		for _, name := range []string{"healthy select", "healthy update", "global select"} {
+			if c := all[name]; c.slowest > 5*time.Second || c.unknown+c.failed > 0 {
+				t.Errorf("%s: slowest %v, %d unknown, %d failed: %v", name, c.slowest, c.unknown, c.failed, c.err)
+			}
+		}
+	}, options.WithRouting(options.RoutingKeys))
+}
+
+// dead_leader=fail tells at once, and a context's end tells that nothing was sent.
+func TestDeadLeaderFails(t *testing.T) {
+	for _, fail := range []bool{true, false} {
+		t.Run(fmt.Sprint("fail=", fail), func(t *testing.T) {
+			mode := options.DeadLeaderWait
+			if fail {
+				mode = options.DeadLeaderFail
+			}
+			mourning(t, func(t *testing.T, w *world, keys map[string][]int) {
+				orphan := keys["default_2"][0]
+				victim := w.cluster.Leader("default_2")
+				victim.Kill()
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				// What was idle there is used up.
+				for range 5 {
+					_, _ = w.ExecContext(ctx, "update t set v = 1 where id = $1", orphan)
+					if len(w.c.Stats().DeadLeaders) > 0 {
+						break
+					}
+				}
+				began := time.Now()
+				ctx, cancel = context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				_, err := w.ExecContext(ctx, "update t set v = 1 where id = $1", orphan)
+				var le *picodata.LeaderlessError
+				if !errors.As(err, &le) || le.Instance != victim.Name() || le.Replicaset != "default_2" || !picodata.IsRetryable(err) || picodata.IsOutcomeUnknown(err) {
+					t.Fatalf("%v", err)
+				}
+				if took := time.Since(began); fail != (took < time.Second) || !fail && !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%v: %v", took, err)
+				}
+				if d := w.c.Stats().DeadLeaders; len(d) != 1 || d[0].Node.Name != victim.Name() {
+					t.Errorf("%+v", d)
+				}
+			}, options.WithRouting(options.RoutingKeys), options.WithDeadLeader(mode))
+		})
+	}
+}
