@@ -350,8 +350,8 @@ type Config struct {
 	// noticed.
 	DeadLeaderTimeout time.Duration
 	// SuspectAfter is the key suspect_after. After how long without an answer a leader is asked over a new
-	// connection whether it lives; if it doesn't answer there either in that time, it counts as dead. 0 asks
-	// never: then only refused connections tell.
+	// connection whether it lives; if it doesn't answer there either in that time, it counts as dead. 0
+	// switches this off: then only refused connections tell.
 	//
 	// Duration: 0 or 100ms to 1h. Default: 2s. Server: any. Cost: one login at a leader whose statements take
 	// longer, at growing distances.

@@ -98,7 +98,7 @@ func statementKeys() []key {
 			binding: bindDuration(func(c *Config) *time.Duration { return &c.DeadLeaderTimeout }, time.Millisecond, 24*time.Hour, false)},
 		{Key: Key{Name: "suspect_after", Go: "SuspectAfter", Group: groupStatements,
 			Cost: "one login at a leader whose statements take longer, at growing distances",
-			Doc:  "After how long without an answer a leader is asked over a new connection whether it lives; if it doesn't answer there either in that time, it counts as dead. 0 asks never: then only refused connections tell."},
+			Doc:  "After how long without an answer a leader is asked over a new connection whether it lives; if it doesn't answer there either in that time, it counts as dead. 0 switches this off: then only refused connections tell."},
 			binding: bindDuration(func(c *Config) *time.Duration { return &c.SuspectAfter }, 100*time.Millisecond, time.Hour, true)},
 	}
 }
