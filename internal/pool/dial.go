@@ -317,6 +317,14 @@ func (g *Gate) keepWarm(n *node) {
 		return
 	}
 	for len(n.idle)+n.spare() < least && g.canReserve(n) {
+		if !n.warmSlot {
+			if wait := g.warmth.take(g.now(), g.rand()); wait > 0 {
+				n.warmSlot = true
+				g.warmAfter(n, wait)
+				break
+			}
+		}
+		n.warmSlot = false
 		g.reserve(n)
 	}
 	g.startDials(n)
@@ -349,7 +357,12 @@ func (g *Gate) warmLater(n *node) {
 	if n.warmTimer != nil {
 		return
 	}
-	n.warmTimer = g.clock.AfterFunc(balancer.Jitter(warmRetry, g.rand()), func() {
+	g.warmAfter(n, balancer.Jitter(warmRetry, g.rand()))
+}
+
+// warmAfter has the minimum of idle connections seen to later.
+func (g *Gate) warmAfter(n *node, wait time.Duration) {
+	n.warmTimer = g.clock.AfterFunc(wait, func() {
 		g.mu.Lock()
 		defer g.unlock()
 		n.warmTimer = nil

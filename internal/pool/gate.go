@@ -114,7 +114,8 @@ type Gate struct {
 	demand demand // what the cluster's cap is given to
 	login  login
 
-	nextProbe int64 // when the next probe may begin
+	probes turns
+	warmth turns // of dials that keep the minimum of idle connections
 
 	max      int   // cap of the cluster; 0 = none
 	total    int   // connections that count toward it
@@ -146,6 +147,8 @@ func New(cfg Config) *Gate {
 		rand:    cfg.Rand,
 		nodes:   make(map[string]*node),
 		leaving: make(map[*node]struct{}),
+		probes:  newTurns(probeGap, 1),
+		warmth:  newTurns(warmGap, warmBurst),
 	}
 	if g.opt == nil {
 		g.opt = options.New()

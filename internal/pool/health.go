@@ -55,10 +55,6 @@ func (g *Gate) failure(n *node, kind balancer.Evidence, err *NodeDialError) {
 	g.failHopeless(false)
 }
 
-// probeGap is between two probes of one program: a cluster that comes back has many nodes to probe, and many programs
-// that do.
-const probeGap = 250 * time.Millisecond
-
 // probe dials a node whose ejection has ended. Nobody waits for it.
 func (g *Gate) probe(n *node) {
 	g.mu.Lock()
@@ -71,13 +67,10 @@ func (g *Gate) probe(n *node) {
 		return
 	}
 	if !n.probeSlot {
-		now := g.now()
-		at := max(g.nextProbe, now)
-		g.nextProbe = at + int64(balancer.Jitter(probeGap, g.rand()))
-		if at > now {
+		if wait := g.probes.take(g.now(), g.rand()); wait > 0 {
 			n.probeSlot = true
 			stop(&n.probeTimer)
-			n.probeTimer = g.clock.AfterFunc(time.Duration(at-now), func() { g.probe(n) })
+			n.probeTimer = g.clock.AfterFunc(wait, func() { g.probe(n) })
 			return
 		}
 	}

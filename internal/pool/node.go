@@ -54,7 +54,8 @@ type node struct {
 	drainTimer options.Timer
 	rampTimer  options.Timer
 	warmTimer  options.Timer
-	ramp       int // steps of the slow start made; rampSteps = over
+	warmSlot   bool // the same
+	ramp       int  // steps of the slow start made; rampSteps = over
 
 	count nodeCounters
 }
