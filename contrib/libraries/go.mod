@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	entgo.io/ent v0.14.5
+	github.com/newrelic/go-agent/v3 v3.45.0
 	github.com/picodata/go-picodata v0.0.0-00010101000000-000000000000
 	github.com/pressly/goose/v3 v3.30.0
 	github.com/uptrace/bun v1.3.0
@@ -18,6 +19,7 @@ require (
 	github.com/bmatcuk/doublestar v1.3.4 // indirect
 	github.com/go-openapi/inflect v0.19.0 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
+	github.com/google/pprof v0.0.0-20260802141513-ef3492d7dac3 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/hashicorp/hcl/v2 v2.18.1 // indirect
 	github.com/jackc/pgx/v5 v5.13.0 // indirect
@@ -39,9 +41,13 @@ require (
 	go.opentelemetry.io/otel/log v1.47.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
 	golang.org/x/mod v0.42.0 // indirect
+	golang.org/x/net v0.62.0 // indirect
 	golang.org/x/sync v0.25.0 // indirect
 	golang.org/x/sys v0.50.0 // indirect
 	golang.org/x/text v0.44.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20261110000943-09e21b237f2c // indirect
+	google.golang.org/grpc v1.85.0 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
 )
 
 require (
@@ -54,11 +60,9 @@ require (
 	github.com/jmoiron/sqlx v1.4.0
 	github.com/lann/builder v0.0.0-20180802200727-47ae307949d0 // indirect
 	github.com/lann/ps v0.0.0-20150810152359-62de8c46ede0 // indirect
-	github.com/ngrok/sqlmw v0.0.0-20220520173518-97c9c04efc79
 	github.com/picodata/go-picodata/contrib/bunpico v0.0.0-00010101000000-000000000000
 	github.com/picodata/go-picodata/contrib/goosepico v0.0.0-00010101000000-000000000000
 	github.com/picodata/go-picodata/contrib/gormpico v0.0.0-00010101000000-000000000000
-	github.com/simukti/sqldb-logger v0.0.0-20230108155151-646c1a075551
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/metric v1.47.0 // indirect

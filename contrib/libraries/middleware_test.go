@@ -2,12 +2,10 @@ package libraries
 
 import (
 	"database/sql"
-	"database/sql/driver"
 	"testing"
 
 	"github.com/XSAM/otelsql"
-	"github.com/ngrok/sqlmw"
-	sqldblogger "github.com/simukti/sqldb-logger"
+	"github.com/newrelic/go-agent/v3/newrelic"
 
 	picodata "github.com/picodata/go-picodata"
 	"github.com/picodata/go-picodata/picotest"
@@ -22,16 +20,9 @@ func TestWhatMiddlewareLetsThrough(t *testing.T) {
 	}{
 		{"none", func(c *picodata.Connector) *sql.DB { return sql.OpenDB(c) }, true, true, true},
 		{"otelsql", func(c *picodata.Connector) *sql.DB { return otelsql.OpenDB(c) }, true, true, true},
-		{"sqlmw", func(c *picodata.Connector) *sql.DB {
-			w, err := sqlmw.Driver(c.Driver(), sqlmw.NullInterceptor{}).(driver.DriverContext).OpenConnector("")
-			if err != nil {
-				t.Fatal(err)
-			}
-			return sql.OpenDB(w)
-		}, true, false, false},
-		{"sqldb-logger", func(c *picodata.Connector) *sql.DB {
-			return sqldblogger.OpenDriver("", c.Driver(), silent{})
-		}, false, false, true},
+		{"New Relic", func(c *picodata.Connector) *sql.DB {
+			return sql.OpenDB(newrelic.InstrumentSQLConnector(c, newrelic.SQLDriverSegmentBuilder{}))
+		}, false, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cluster := picotest.Start(t, picotest.Config{})

@@ -8,8 +8,6 @@ import (
 
 func TestExample(t *testing.T) {
 	check.Output(t, run, `
-ExecContext SELECT 0
-ExecContext SELECT 1
-ExecContext SELECT 2
+10 cities
 `)
 }
