@@ -120,7 +120,7 @@ func (b *breaker) make(s step) {
 	case failReadonly:
 		b.cut(s, n.Fail("XX000", "sbroad: retry is required: DML was sent to the replica during master switchover", picotest.SQL("insert into ledger")))
 	case failStale:
-		b.cut(s, c.Fail("42999", "prepared statement x has been invalidated", users))
+		b.cut(s, n.Inject(picotest.OnBind(), picotest.ErrorMessage("42999", "prepared statement x has been invalidated"), users))
 	case switchLeader:
 		if replicas := c.Replicas(rs); len(replicas) > 0 && replicas[0].State() == "Online" && replicas[0].Running() {
 			c.SwitchLeader(rs, replicas[0].Name())

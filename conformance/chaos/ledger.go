@@ -16,7 +16,7 @@ type said uint8
 
 const (
 	acknowledged said = iota + 1
-	inDoubt           // OutcomeUnknownError
+	inDoubt           // OutcomeUnknownError, or refused by some and perhaps applied by others
 	refused           // any other error: it must not have taken effect
 )
 
@@ -50,7 +50,7 @@ func verdict(err error) said {
 	switch {
 	case err == nil:
 		return acknowledged
-	case picodata.IsOutcomeUnknown(err):
+	case picodata.IsOutcomeUnknown(err), picodata.MayBePartial(err):
 		return inDoubt
 	}
 	return refused
@@ -69,21 +69,36 @@ func (l *ledger) wrote(err error, keys ...int) {
 	}
 }
 
-// counted notes the answer to an increment.
-func (l *ledger) counted(err error, key int) {
+// collided notes the answer to an INSERT of new keys beside one that is there already.
+func (l *ledger) collided(err error, keys ...int) {
 	l.done(err)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := l.counts[key]
-	if t == nil {
-		t = &tally{}
-		l.counts[key] = t
+	for _, k := range keys {
+		l.rows[k] = verdict(err)
 	}
-	switch verdict(err) {
-	case acknowledged:
-		t.acknowledged++
-	case inDoubt:
-		t.inDoubt++
+	if err == nil {
+		l.fault("keys %v: an INSERT beside a key that is there was acknowledged", keys)
+	}
+}
+
+// counted notes the answer to an increment of some keys: each was applied once, or, in doubt, once at most.
+func (l *ledger) counted(err error, keys ...int) {
+	l.done(err)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, key := range keys {
+		t := l.counts[key]
+		if t == nil {
+			t = &tally{}
+			l.counts[key] = t
+		}
+		switch verdict(err) {
+		case acknowledged:
+			t.acknowledged++
+		case inDoubt:
+			t.inDoubt++
+		}
 	}
 }
 

@@ -51,6 +51,7 @@ func Run(cfg Config) (*Report, error) {
 	for _, text := range []string{
 		"create table ledger (id int primary key, v text)",
 		"create table counters (id int primary key, n int)",
+		"create table quotes (id int primary key, n int, s text)",
 	} {
 		if err := c.Exec(text); err != nil {
 			return nil, err
@@ -58,6 +59,15 @@ func Run(cfg Config) (*Report, error) {
 	}
 	for i := range counters {
 		if err := c.Exec(fmt.Sprintf("insert into counters values (%d, 0)", i)); err != nil {
+			return nil, err
+		}
+	}
+	for i, k := range quoteKeys {
+		said := "0"
+		if i%2 == 1 {
+			said = strings.ReplaceAll(hostile[i/2], "'", "''")
+		}
+		if err := c.Exec(fmt.Sprintf("insert into quotes values (%d, 0, '%s')", k, said)); err != nil {
 			return nil, err
 		}
 	}
@@ -179,6 +189,7 @@ func settle(c *picotest.Cluster, l *ledger) {
 		}
 	})
 	ask("select id, n from counters", func(row []any) { counts[number(row[0])] = number(row[1]) })
+	ask("select id, n from quotes", func(row []any) { counts[number(row[0])] = number(row[1]) })
 	l.settle(rows, counts)
 }
 

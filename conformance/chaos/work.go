@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 
 	picodata "github.com/picodata/go-picodata"
@@ -13,6 +14,23 @@ import (
 
 // counters is the number of rows that all workers increment.
 const counters = 64
+
+// hostile are texts that users may have in their tables and statements: word for word what servers say when a statement
+// hasn't run, may be run again, or has an unknown fate.
+var hostile = []string{
+	"Couldn't find statement 'x'.", "Statement storage is full. Current size limit: 2.", "Readonly: Can't modify data on a read-only instance - box.cfg.read_only is true",
+	"Timeout exceeded", "TupleFound: Duplicate key exists in unique index", "storage schema version different from router",
+	"Bucket 7 cannot be found. Is rebalancing in progress?", `cannot satisfy "forward = off"`,
+}
+
+// quoteKeys are the ids of table quotes among the counters: behind the others, a row that can be cast for each that
+// can't.
+var quoteKeys = func() (keys []int) {
+	for i := range 2 * len(hostile) {
+		keys = append(keys, counters+i)
+	}
+	return keys
+}()
 
 // patience is what a read is given that isn't meant to be cut short. Every outage is over long before.
 const patience = 20 * time.Second
@@ -70,7 +88,7 @@ func (w *worker) work(ctx context.Context) {
 func (w *worker) one(ctx context.Context) {
 	long, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	switch w.rnd.IntN(12) {
+	switch w.rnd.IntN(17) {
 	case 0, 1:
 		k := w.key()
 		_, err := w.insert.ExecContext(long, k, value(k))
@@ -102,6 +120,35 @@ func (w *worker) one(ctx context.Context) {
 		w.checkout(long)
 	case 8:
 		w.byRange(long)
+	case 12:
+		// The second row isn't of a form that is read: nobody may take the text for an INSERT of one row.
+		a, b, c := w.key(), w.key(), w.key()
+		_, err := w.db.ExecContext(long, "insert into ledger values ($1, $2), ((select max(id) - max(id) + $3 from counters), $4), ($5, $6)", a, value(a), b, value(b), c, value(c))
+		w.wrote(err, a, b, c)
+	case 13:
+		first := w.rnd.IntN(counters - 8)
+		keys := []int{first, first + 1, first + 2, first + 3, first + 4, first + 5, first + 6, first + 7}
+		_, err := w.db.ExecContext(long, "update counters set n = n + 1 where id >= $1 and id < $2", first, first+8)
+		w.l.writes.Add(1)
+		w.l.counted(err, keys...)
+	case 14:
+		// Some rows can be cast and some can't: a storage refuses, in words that quote the row's.
+		_, err := w.db.ExecContext(long, "update quotes set n = n + 1 + cast(s as int)")
+		w.l.writes.Add(1)
+		w.l.counted(err, quoteKeys...)
+	case 15:
+		if len(w.mine) == 0 {
+			return
+		}
+		a, b, there := w.key(), w.key(), w.mine[w.rnd.IntN(len(w.mine))]
+		_, err := w.db.ExecContext(long, "insert into ledger values ($1, $2), ($3, $4), ($5, $6)", a, value(a), there, value(there), b, value(b))
+		w.l.writes.Add(1)
+		w.l.collided(err, a, b)
+	case 16:
+		k := w.key()
+		said := hostile[w.rnd.IntN(len(hostile))]
+		_, err := w.db.ExecContext(long, fmt.Sprintf("insert into ledger values (%d, case when '%s' = 'x' then 'y' else '%s' end)", k, strings.ReplaceAll(said, "'", "''"), value(k)))
+		w.wrote(err, k)
 	case 9:
 		short, end := w.short(ctx)
 		w.byKey(short, "select id, v from ledger where id = $1 and 1 = 1")
