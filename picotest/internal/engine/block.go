@@ -112,7 +112,7 @@ func (s *Stmt) blockItem(number int, st grammar.BlockStatement) (*blockItem, *Er
 		s.an.lets[name] = typ
 		return &blockItem{number: number, label: fmt.Sprintf("LET %q", name), stmt: b, let: name}, nil
 	case *grammar.BlockQuery:
-		return s.blockDML(number, "DML", n.Stmt, "QUERY statements must execute DML queries, use RETURN QUERY to return rows")
+		return s.blockDML(number, "DML", n.Stmt, "bare DQL is not allowed, use LET or RETURN QUERY")
 	case *grammar.BlockIf:
 		return s.blockIf(number, n)
 	}
@@ -234,6 +234,9 @@ func (p *blockPlan) buckets(s *Stmt, r *runState, args []Value) (BucketSet, *Err
 		set, err := it.buckets(s, r, args)
 		if err != nil || set == nil {
 			return err
+		}
+		if p, ok := it.stmt.plan.(*selectPlan); ok && set.All && p.q.meets() {
+			return refuse("statement %d (%s): cannot run in a transactional block because it requires cross-shard data movement; restrict by the sharding key, or move it outside the block", it.number, it.label)
 		}
 		if set.All {
 			return refuse("statement %d (%s): transaction cannot be executed on all buckets", it.number, it.label)

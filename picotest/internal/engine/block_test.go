@@ -41,7 +41,7 @@ func TestBlocks(t *testing.T) {
 		{"return query select 1; return query select '1', null;", wrong + "RETURN QUERY types cannot be matched ([int] and [string, unknown])"},
 		{"update _pico_table set name = 'x';", wrong + "cannot modify system table _pico_table within transaction"},
 		{"update gl set a = 1;", wrong + "cannot modify global table gl within transaction"},
-		{"select * from acc;", wrong + "QUERY statements must execute DML queries, use RETURN QUERY to return rows"},
+		{"select * from acc;", wrong + "bare DQL is not allowed, use LET or RETURN QUERY"},
 		{"update acc set a = 1 where k = 2; let v = (select 1);", wrong + "LET and RETURN QUERY statements must precede all DML statements"},
 		{"insert into acc values (1 + 1, 1, 1);", wrong + "INSERT in transaction requires constant or parameter values for sharding-key columns"},
 		{"insert into acc values (400, (select 1), 1);", wrong + "INSERT in transaction does not support subqueries in VALUES"},

@@ -312,7 +312,7 @@ func (e *Engine) createIndex(s *Stmt, n *grammar.CreateIndex) *Error {
 	if !e.cat.may(s.me(), "alter", "table", int64(t.id), t.owner) {
 		return denied("Create", "space", n.Name.Name, s.sess.User)
 	}
-	if err := indexFits(t, n); err != nil {
+	if err := indexFits(t, n, e.db.run); err != nil {
 		return err
 	}
 	c := t.clone()

@@ -45,6 +45,9 @@ func announced(c cell, t sqlType) (Value, *Error) {
 		if t.base == tNumeric {
 			return decimalOfDouble(x), nil
 		}
+		if (t.base == tInt || t.base == tUnsigned) && x == 1<<63 {
+			return nil, bare("%s", textUnsigned)
+		}
 		if t.base == tInt || t.base == tUnsigned {
 			shown = "F64(" + rustFloat(x) + ")"
 		}

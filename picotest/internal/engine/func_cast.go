@@ -140,7 +140,7 @@ func failedArrayCast(v Value, to sqlType) string {
 	}
 	a, ok := v.(Array)
 	if !ok {
-		return fmt.Sprintf("Failed to cast %s to %s", sqlText(v), to.planName())
+		return fmt.Sprintf("sbroad: invalid value: Failed to cast %s to %s.", sqlText(v), to.planName())
 	}
 	for _, x := range a.Items {
 		if _, ok := convert(x, elem); !ok {

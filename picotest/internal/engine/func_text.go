@@ -24,7 +24,7 @@ func (d *db) defineTextFunctions() error {
 			text, format := cellText(a[0]), cellText(a[1])
 			t, err := time.Parse(goLayout(format), text)
 			if err != nil {
-				return nil, fmt.Sprintf("could not parse '%s' as a date of format '%s'", text, format)
+				return nil, fmt.Sprintf("builtin/datetime.lua:897: could not parse '%s' using '%s' format", text, format)
 			}
 			_, off := t.Zone()
 			y, m, day := t.Date()
@@ -41,7 +41,7 @@ func substr(s string, from, length cell) (cell, string) {
 	end := int64(len(r))
 	if n, ok := length.(int64); ok {
 		if n < 0 {
-			return nil, "Failed to execute SQL statement: negative substring length not allowed"
+			return nil, "Failed to execute SQL statement: Length of the result cannot be less than 0"
 		}
 		end = min(end, start-1+n)
 	}

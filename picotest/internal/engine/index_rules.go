@@ -9,7 +9,7 @@ import (
 
 // indexFits refuses an index that the storage couldn't build: of a kind that doesn't go with the columns, or unique where uniqueness
 // can't be held, for an instance sees the rows of its own buckets only.
-func indexFits(t *table, n *grammar.CreateIndex) *Error {
+func indexFits(t *table, n *grammar.CreateIndex, r *runState) *Error {
 	kind := map[grammar.IndexType]string{grammar.IndexHash: "hash", grammar.IndexRTree: "rtree", grammar.IndexBitset: "bitset"}[n.Type]
 	if kind == "" {
 		kind = "tree"
@@ -57,10 +57,16 @@ func indexFits(t *table, n *grammar.CreateIndex) *Error {
 	for k, i := range at {
 		if slices.Contains(at[:k], i) {
 			return bare("ddl operation was aborted: [instance name:%s] ProcC: lua error: Can't create or modify index '%s' in space '%s': same key part is indexed twice",
-				"i1", n.Name.Name, t.name)
+				r.raftLeader(), n.Name.Name, t.name)
 		}
 	}
 	return nil
+}
+
+// raftLeader is the name of the instance that leads raft.
+func (r *runState) raftLeader() string {
+	i, _ := r.instance(r.sys.RaftLeader)
+	return i.Name
 }
 
 // inTime refuses a change of the schema that gives the cluster less time than any takes.

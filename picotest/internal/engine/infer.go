@@ -58,7 +58,10 @@ func (a *analyzer) inferKind(x grammar.Expr, want sqlType, sc *scope) (sqlType, 
 			a.defaultText(x.X)
 			return typeBool, cost, err
 		}
-		cost, err := a.condition(map[grammar.IsKind]string{grammar.IsTrue: "IS TRUE", grammar.IsFalse: "IS FALSE", grammar.IsUnknown: "IS UNKNOWN"}[x.Kind], x.X, sc)
+		t, cost, err := a.infer(x.X, typeBool, sc)
+		if err == nil && t != typeBool && t != typeUnknown {
+			err = refuse("could not resolve operator overload for =(%s, bool)", t)
+		}
 		return typeBool, cost, err
 	case *grammar.Between:
 		_, cost, err := a.homogeneous("BETWEEN", []grammar.Expr{x.X, x.Low, x.High}, typeUnknown, sc)
@@ -178,6 +181,9 @@ func (a *analyzer) inferLiteral(x *grammar.Literal, want sqlType) (sqlType, int,
 		return typeBool, 0, nil
 	case grammar.IntegerLiteral:
 		if _, ok := parseInt(x.Value, 64); !ok {
+			if strings.HasPrefix(x.Value, "-") {
+				return t, 0, refuse("value parsing error: i64 parsing error number too small to fit in target type")
+			}
 			return t, 0, refuse("invalid query: value doesn't fit into integer range: %s", x.Value)
 		}
 		t = typeInt
@@ -384,6 +390,9 @@ func (a *analyzer) resolveCall(name string, list []overload, args []grammar.Expr
 				return typeUnknown, 0, err
 			}
 			own[i] = shownType(x, t)
+		}
+		if name == "like" && len(own) == 2 {
+			own = append(own, typeText) // ESCAPE has a default
 		}
 		return typeUnknown, 0, refuse("could not resolve %s overload for %s(%s)", kind, name, describe(own))
 	}

@@ -56,6 +56,9 @@ func (a *analyzer) rowAgainstQuery(items []grammar.Expr, sub *grammar.SubQuery, 
 	}
 	a.subqueries[sub] = q
 	a.types[sub] = typeUnknown
+	if len(items) == 1 && len(q.columns) != 1 {
+		return refuse("subquery must return only one column")
+	}
 	if len(q.columns) != len(items) {
 		return refuse("subquery returns %d columns, expected %d", len(q.columns), len(items))
 	}
@@ -83,7 +86,11 @@ func (a *analyzer) inferIn(x *grammar.In, sc *scope) (sqlType, int, *Error) {
 	case *grammar.Row:
 		if len(left) == 1 {
 			if _, isRow := unparen(x.X).(*grammar.Row); !isRow {
-				_, cost, err := a.homogeneous("in", append([]grammar.Expr{x.X}, r.Items...), typeUnknown, sc)
+				context := "in"
+				if len(r.Items) > 1 {
+					context = "IN"
+				}
+				_, cost, err := a.homogeneous(context, append([]grammar.Expr{x.X}, r.Items...), typeUnknown, sc)
 				return typeBool, cost, err
 			}
 		}
@@ -121,6 +128,12 @@ func (a *analyzer) inferCall(x *grammar.FuncCall, want sqlType, sc *scope) (sqlT
 			return typeUnknown, 0, refuse("invalid query: aggregate function %q is not allowed in %s", name, sc.noAggregate)
 		}
 	}
+	if f.aggregate && len(x.Args) > 1 && len(f.overloads[len(f.overloads)-1].args) == 1 {
+		return typeUnknown, 0, refuse("invalid query: Expected one argument for aggregate: %q.", name)
+	}
+	if name == "substring" && len(x.Args) == 3 && negativeLiteral(x.Args[2]) {
+		return typeUnknown, 0, refuse("invalid expression: Length parameter in substring cannot be negative.")
+	}
 	switch {
 	case x.Star:
 		return typeInt, 0, nil
@@ -144,14 +157,28 @@ func (a *analyzer) inferCall(x *grammar.FuncCall, want sqlType, sc *scope) (sqlT
 		}
 		return typeAny, 0, nil
 	}
+	switch {
+	case name == "string_agg":
+		name = "group_concat"
+	case f.volatile && len(f.overloads[0].args) == 1 && strings.HasPrefix(name, "pico_"):
+		name = ".proc_" + strings.TrimPrefix(name, "pico_")
+	}
 	return a.resolveCall(name, f.overloads, x.Args, want, "function", sc)
+}
+
+func negativeLiteral(x grammar.Expr) bool {
+	l, ok := unparen(x).(*grammar.Literal)
+	return ok && l.Kind == grammar.IntegerLiteral && strings.HasPrefix(l.Value, "-")
 }
 
 func (a *analyzer) inferWindow(x *grammar.WindowCall, want sqlType, sc *scope) (sqlType, int, *Error) {
 	name := x.Name.Name
+	if sc != nil && sc.noAggregate == "WHERE" {
+		a.doomed = "Failed to compile SQL statement: misuse of window function " + strings.ToUpper(name) + "()"
+	}
 	f, ok := functionNamed(name, a.sess.Version)
 	if !ok || !f.window {
-		return typeUnknown, 0, refuse("SQL window function %s not found", name)
+		return typeUnknown, 0, refuse("invalid query: window function %s does not exist", name)
 	}
 	if x.Over != nil {
 		if err := a.inferWindowSpec(x.Over, sc); err != nil {

@@ -71,7 +71,7 @@ func (s *Stmt) resolveOptions(args []Value) (Options, *Error) {
 		} else if opt.Number != "" {
 			n, ok := parseInt(opt.Number, 64)
 			if !ok {
-				return o, refuse("invalid OptionSpec: value of option %s is too big: %s", opt.Name, opt.Number)
+				return o, refuse("invalid query: value doesn't fit into integer range: %s", opt.Number)
 			}
 			v = n
 		} else {

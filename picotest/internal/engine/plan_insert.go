@@ -58,13 +58,16 @@ func (s *Stmt) buildInsert(n *grammar.Insert) *Error {
 		return refuse("ON CONFLICT target is only supported with DO UPDATE")
 	}
 	if n.OnConflict != nil && n.OnConflict.Action == grammar.DoUpdate {
-		if !a.inBlock {
-			return refuse("ON CONFLICT DO UPDATE is supported only in transactional blocks")
+		if len(n.OnConflict.Target) == 0 {
+			return refuse("ON CONFLICT DO UPDATE requires explicit conflict target")
 		}
 		if !t.global && !t.system {
 			if p.upsert, err = s.buildUpsert(t, n.OnConflict); err != nil {
 				return err
 			}
+		}
+		if !a.inBlock {
+			return refuse("ON CONFLICT DO UPDATE is supported only in transactional blocks")
 		}
 	}
 	if err := a.checkOptions(n.Options, false); err != nil {

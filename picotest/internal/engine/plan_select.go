@@ -162,7 +162,10 @@ func (s *Stmt) limits(r *runState, code string, args []Value, v View, o *Options
 		one.Copies = []Copy{c}
 		part, err := s.rows(r, code, args, one, nil, nil)
 		if err == nil && int64(len(part)) > o.MotionRowMax {
-			return s.storageError("unexpected number of values: "+text(o.MotionRowMax+1), one)
+			if one.Local || !s.sess.Version.AtLeast(26, 2) {
+				return s.storageError("unexpected number of values: "+text(o.MotionRowMax+1), one)
+			}
+			return s.storageError(text(o.MotionRowMax+1), one)
 		}
 	}
 	return locally(text(int64(len(rows))), s.sess.Version)

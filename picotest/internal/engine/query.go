@@ -43,6 +43,15 @@ func (c *core) distributed() bool {
 	return false
 }
 
+// meets tells whether a query makes rows of several replicasets meet.
+func (q *query) meets() bool {
+	if len(q.cores) != 1 || len(q.node.OrderBy) > 0 || q.node.Limit != nil {
+		return true
+	}
+	c := q.cores[0]
+	return c.distributed() && (c.aggregated || c.windowed || len(c.node.GroupBy) > 0 || c.node.Distinct)
+}
+
 // spread tells whether a query's rows stay where they were found: nothing made them meet.
 func (q *query) spread() bool {
 	if q.node.Limit != nil || len(q.node.OrderBy) > 0 || len(q.cores) != 1 {
@@ -181,11 +190,12 @@ func (a *analyzer) chain(out *query, sc *scope, want []sqlType) *Error {
 				switch l, r := out.columns[j].typ, cols[j].typ; {
 				case l == typeUnknown:
 					out.columns[j].typ = r
-				case r == typeUnknown || canCoerce(r, l):
+				case r == typeUnknown || l == r:
+				case canCoerce(r, l) && rank(r) <= rank(l):
 				case canCoerce(l, r):
 					out.columns[j].typ = r
 				default:
-					return refuse("UNION types %s cannot be matched", describeAnd([]sqlType{l, r}))
+					return refuse("invalid type: Unable to unify inconsistent types: %s and %s.", l.enumName(), r.enumName())
 				}
 			}
 			b.WriteString(map[grammar.SetOp]string{grammar.Union: " UNION ", grammar.UnionAll: " UNION ALL ", grammar.Except: " EXCEPT "}[term.Op])

@@ -25,6 +25,9 @@ func (a *analyzer) selectCore(n *grammar.SelectCore, sc *scope, want []sqlType) 
 				return "", nil, nil, err
 			}
 			sc.sources = append(sc.sources, src)
+			if err := joinColumns(j.On, sc); err != nil {
+				return "", nil, nil, err
+			}
 			on, err := a.filter(j.On, sc)
 			if err != nil {
 				return "", nil, nil, err
@@ -74,6 +77,28 @@ func (a *analyzer) selectCore(n *grammar.SelectCore, sc *scope, want []sqlType) 
 	return "SELECT " + distinct + items + from + where + group + windows, cols, c, nil
 }
 
+// joinColumns words what is wrong with the bare names of a join's condition.
+func joinColumns(on grammar.Expr, sc *scope) *Error {
+	var bad *Error
+	grammar.Walk(on, func(n grammar.Node) bool {
+		switch x := n.(type) {
+		case *grammar.SubQuery, *grammar.Exists:
+			return false
+		case *grammar.ColumnRef:
+			_, err := sc.resolve(x)
+			switch {
+			case err == nil || bad != nil:
+			case strings.HasSuffix(err.Message, "is ambiguous"):
+				bad = refuse("invalid column: column name '%s' is present in both join children", x.Column.Name)
+			case x.Table == nil && strings.HasSuffix(err.Message, "not found"):
+				bad = refuse("column '%s' in the join children not found", x.Column.Name)
+			}
+		}
+		return bad == nil
+	})
+	return bad
+}
+
 func hasWindow(n *grammar.SelectCore) bool {
 	found := false
 	for _, it := range n.Items {
@@ -100,6 +125,9 @@ func (a *analyzer) having(x grammar.Expr, sc *scope) (string, *Error) {
 	t, err := a.typed(x, typeBool, sc)
 	if err != nil {
 		return "", err
+	}
+	if _, lit := unparen(x).(*grammar.Literal); lit && t != typeBool && t != typeUnknown {
+		return "", refuse("invalid expression: filter expression is not a trivalent expression.")
 	}
 	if t != typeBool {
 		return "", refuse("argument of WHERE must be type boolean, not type %s", t)
@@ -216,7 +244,7 @@ func (a *analyzer) star(it grammar.SelectItem, sc *scope, parts *[]string, cols 
 		return refuse("table with name %q not found", it.StarTable.Name)
 	}
 	if !found {
-		return refuse("invalid query: SELECT * without FROM")
+		return refuse("invalid type: expected a Column in SelectWithoutScan, got Asterisk.")
 	}
 	return nil
 }
@@ -229,6 +257,11 @@ func (a *analyzer) grouping(n *grammar.SelectCore, sc *scope, c *core) (string, 
 		x, err := a.groupKey(g, n)
 		if err != nil {
 			return "", err
+		}
+		if ref, ok := unparen(x).(*grammar.ColumnRef); ok && ref.Table == nil {
+			if _, bad := sc.resolve(ref); bad != nil && strings.HasSuffix(bad.Message, "not found") {
+				return "", refuse("column with name %s in group by not found", ref.Column.Name)
+			}
 		}
 		sc.noAggregate = "GROUP BY"
 		_, err = a.typed(x, typeUnknown, sc)
@@ -247,6 +280,9 @@ func (a *analyzer) grouping(n *grammar.SelectCore, sc *scope, c *core) (string, 
 		having = " HAVING " + text
 	}
 	if len(n.GroupBy) == 0 && !c.aggregated {
+		if having != "" {
+			a.doomed = "Failed to compile SQL statement: Failed to execute SQL statement: HAVING argument must appear in the GROUP BY clause or be used in an aggregate function"
+		}
 		return having, nil
 	}
 	check := []grammar.Expr{n.Having}

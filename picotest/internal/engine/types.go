@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/picodata/go-picodata/picotest/internal/grammar"
+import (
+	"strings"
+
+	"github.com/picodata/go-picodata/picotest/internal/grammar"
+)
 
 // baseType is a type of the server's type system.
 type baseType int
@@ -69,6 +73,18 @@ func (t sqlType) String() string {
 		s += "[]"
 	}
 	return s
+}
+
+// enumName gives the name in errors about set operators.
+func (t sqlType) enumName() string {
+	name := t.planName()
+	switch t {
+	case typeInt:
+		name = "integer"
+	case typeBool:
+		name = "boolean"
+	}
+	return strings.ToUpper(name[:1]) + name[1:]
 }
 
 // planName gives the name in EXPLAIN.
