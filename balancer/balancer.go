@@ -26,15 +26,16 @@ func Strategy(cfg *options.Config) options.Balancer {
 		return cfg.Balancer
 	}
 	switch cfg.BalanceStrategy {
+	case options.RoundRobin:
+		return NewRoundRobin()
 	case options.Random:
 		return NewRandom()
 	case options.LeastBusy:
 		return NewLeastBusy()
 	case options.Nearest:
 		return NewNearest()
-	default:
-		return NewRoundRobin()
 	}
+	panic("balancer: balance_strategy=" + cfg.BalanceStrategy.String() + " has no strategy") // validation lets none through
 }
 
 // Tracker is a strategy that may be told of changes instead of reading every candidate at

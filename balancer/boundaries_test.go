@@ -1,6 +1,7 @@
 package balancer
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -144,5 +145,24 @@ func TestPreferFollowsTheCandidates(t *testing.T) {
 				t.Fatalf("chose %d, near is %d", got, near)
 			}
 		}
+	}
+}
+
+// Each strategy that has a name is built, and no two are the same.
+func TestEveryStrategyIsBuilt(t *testing.T) {
+	seen := map[string]options.BalanceStrategy{}
+	for v := options.BalanceStrategy(0); ; v++ {
+		var read options.BalanceStrategy
+		if err := read.UnmarshalText([]byte(v.String())); err != nil {
+			if v < 4 {
+				t.Errorf("%d strategies: the test doesn't see them", v)
+			}
+			return
+		}
+		name := fmt.Sprintf("%T", Strategy(&options.Config{BalanceStrategy: v}))
+		if other, ok := seen[name]; ok {
+			t.Errorf("%v and %v are both %s", v, other, name)
+		}
+		seen[name] = v
 	}
 }
