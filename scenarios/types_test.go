@@ -2,12 +2,14 @@ package scenarios_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/lib/pq"
 
 	picodata "github.com/picodata/go-picodata"
+	"github.com/picodata/go-picodata/options"
 	"github.com/picodata/go-picodata/picotest"
 )
 
@@ -72,6 +74,50 @@ func TestInLists(t *testing.T) {
 		var count int
 		if err := db.QueryRow("select count(*) from t where tenant = $1 and id in "+list, append([]any{0}, args...)...).Scan(&count); err != nil || count != (n+1)/2 {
 			t.Errorf("%d ids: %d rows, %v", n, count, err)
+		}
+	}
+}
+
+// column-nullable: Where the driver has read the tables, ColumnTypes says which columns of a plain SELECT may be NULL, and of no other.
+func TestColumnTypesTellNullability(t *testing.T) {
+	_, db, _ := startDB(t, picotest.Config{}, options.WithRouting(options.RoutingKeys))
+	mustExec(t, db, "create table n (id int primary key, a text not null, b text)")
+	mustExec(t, db, "insert into n values (1, 'x', null)")
+	ask := func(query string) string {
+		rows, err := db.Query(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		types, err := rows.ColumnTypes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		for _, c := range types {
+			nullable, known := c.Nullable()
+			b.WriteString(map[[2]bool]string{{true, true}: "null ", {false, true}: "not ", {false, false}: "? "}[[2]bool{nullable, known}])
+		}
+		return strings.TrimSpace(b.String())
+	}
+	for range 500 { // until the tables are read
+		if ask("select * from n") == "not not null" {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if got := ask("select * from n"); got != "not not null" {
+		t.Fatal(got)
+	}
+	for query, want := range map[string]string{
+		"select b, a as c, id from n":                  "null not not",
+		"select b || 'x' as b, a from n":               "? not",
+		"select x.* from n x where x.id = 1":           "not not null",
+		"select a from n union all select b from n":    "?",
+		"select n.a from n join n as m on n.id = m.id": "?",
+	} {
+		if got := ask(query); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
 		}
 	}
 }

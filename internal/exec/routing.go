@@ -21,7 +21,8 @@ type routing struct {
 	x      *Executor
 	view   atomic.Pointer[route.View]
 	tables atomic.Pointer[route.Tables]
-	read   map[string]schema.Table // what they were made of; the watcher's goroutine's own
+	known  atomic.Pointer[map[string]schema.Table] // what tables is made of; nil: not read
+	read   map[string]schema.Table                 // what they were made of; the watcher's goroutine's own
 	health route.Health
 	// epoch grows when what servers said of texts may have become wrong.
 	epoch  atomic.Uint64
@@ -46,14 +47,17 @@ func (r *routing) topologyChanged(old, topo *metadata.Topology) {
 }
 
 func (r *routing) tablesChanged(tables map[string]schema.Table) {
-	var t *route.Tables
+	var (
+		t   *route.Tables
+		now *map[string]schema.Table
+	)
 	if tables != nil { // nil: the user may not read them any more
-		t = route.NewTables(tables)
+		t, now = route.NewTables(tables), &tables
 	}
-	if r.tables.Swap(t) != nil && !reflect.DeepEqual(r.read, tables) { // the first reading makes nothing wrong that servers said
+	r.tables.Store(t)
+	if old := r.known.Swap(now); old != nil && !reflect.DeepEqual(*old, tables) { // the first reading makes nothing wrong that servers said
 		r.epoch.Add(1)
 	}
-	r.read = tables
 	r.renew()
 }
 

@@ -20,6 +20,7 @@ type Rows struct {
 	complete  bool // the answer was read to its end
 	closed    bool
 	err       error
+	nullable  []nullability // nil: nobody has asked
 }
 
 // errAbandoned is the cause when the rest of a write's answer was too slow or too long to be waited for in Close.
@@ -27,6 +28,7 @@ var errAbandoned = errors.New("its rows were closed before the end of the answer
 
 var (
 	_ driver.RowsColumnTypeDatabaseTypeName = (*Rows)(nil)
+	_ driver.RowsColumnTypeNullable         = (*Rows)(nil)
 	_ driver.RowsColumnTypeScanType         = (*Rows)(nil)
 )
 
