@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -303,6 +304,15 @@ func (f *fakeConn) Query(ctx context.Context, sql string) (*Result, error) {
 			res.Rows = append(res.Rows, []any{int64(in.RaftID), fmt.Sprintf("[%q,%d]", in.State, in.Incarnation), fmt.Sprintf("[%q,%d]", in.TargetState, in.Incarnation)})
 		}
 		return res, nil
+	case strings.HasPrefix(sql, queryInstances+" AND i.raft_id IN ("):
+		list := strings.TrimSuffix(strings.TrimPrefix(sql, queryInstances+" AND i.raft_id IN ("), ")")
+		var some []metadata.Instance
+		for _, in := range instances {
+			if slices.Contains(strings.Split(list, ","), fmt.Sprint(in.RaftID)) {
+				some = append(some, in)
+			}
+		}
+		return instanceRows(some), nil
 	case strings.HasPrefix(sql, queryInstances):
 		return instanceRows(instances), nil
 	case strings.HasPrefix(sql, queryReplicasets):

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -80,14 +81,15 @@ func (p *rowParser) instances(skipped *int, rows table, from Target) ([]metadata
 	if len(all) == 0 {
 		return nil, errNoInstances
 	}
-	p.forgetHosts(seen)
 	return all, nil
 }
 
 // forgetHosts drops what is remembered of instances that no row tells of any more.
-func (p *rowParser) forgetHosts(seen map[string]bool) {
-	if len(p.hosts) > len(seen) {
-		maps.DeleteFunc(p.hosts, func(uuid string, _ host) bool { return !seen[uuid] })
+func (p *rowParser) forgetHosts(all []metadata.Instance) {
+	if len(p.hosts) > len(all) {
+		maps.DeleteFunc(p.hosts, func(uuid string, _ host) bool {
+			return !slices.ContainsFunc(all, func(in metadata.Instance) bool { return in.UUID == uuid })
+		})
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/picodata/go-picodata/metadata"
@@ -99,6 +101,7 @@ func (s *SQL) Read(ctx context.Context, q Querier, from Target, have *Reading) (
 	}
 	next := &Reading{mark: m, Whole: now, again: s.config.Whole}
 	readInstances, readReplicasets, readTiers := true, true, true
+	var some []*metadata.Instance // if not all of the instances are read: those that are on their way
 	if have != nil && !have.Topology.Static && now.Sub(have.Whole) < have.again {
 		old := have.mark
 		changed := func(table string, is, was uint64) bool {
@@ -108,18 +111,22 @@ func (s *SQL) Read(ctx context.Context, q Querier, from Target, have *Reading) (
 		whole := changed(tableTier, m.tiers, old.tiers) || changed(tableReplicaset, m.replicasets, old.replicasets) || changed(tableInstance, m.instances, old.instances)
 		readTiers, readReplicasets = whole, whole
 		// The small question sees target states, and old servers' current ones; an instance on its way is looked at itself.
-		readInstances = whole || s.marks.form == markWhole && onTheWay(have.Topology)
+		readInstances = whole
+		if !whole && s.marks.form == markWhole {
+			some = onTheWay(have.Topology)
+		}
 		next.Whole, next.again = have.Whole, have.again
 	}
 	t := metadata.Topology{ReadAt: now, ReadFrom: from.Address}
-	if !readInstances && !readReplicasets && !readTiers {
+	if !readInstances && len(some) == 0 && !readReplicasets && !readTiers {
 		t = *have.Topology
 		t.ReadAt, t.ReadFrom = now, from.Address
 		next.Topology, next.tiers, next.skipped = &t, have.tiers, have.skipped
 		return next, nil
 	}
 
-	if readInstances {
+	switch {
+	case readInstances:
 		rows, ok, err := s.reader.read(ctx, q, queryInstances, tableInstance, tablePeerAddress)
 		if err != nil {
 			return nil, err
@@ -133,7 +140,13 @@ func (s *SQL) Read(ctx context.Context, q Querier, from Target, have *Reading) (
 		if t.Instances, err = s.rows.instances(&next.skipped[0], rows, from); err != nil {
 			return nil, err
 		}
-	} else {
+		s.rows.forgetHosts(t.Instances)
+	case len(some) > 0:
+		next.skipped[0] = have.skipped[0]
+		if t.Instances, err = s.reread(ctx, q, from, have.Topology.Instances, some); err != nil {
+			return nil, err
+		}
+	default:
 		t.Instances, next.skipped[0] = slices.Clone(have.Topology.Instances), have.skipped[0]
 	}
 
@@ -191,9 +204,41 @@ func sameRows(a, b *metadata.Topology) bool {
 	return a.Equal(&without)
 }
 
-// onTheWay tells whether an instance's current state isn't its target yet.
-func onTheWay(t *metadata.Topology) bool {
-	return slices.ContainsFunc(t.Instances, func(in metadata.Instance) bool {
-		return in.TargetState != "" && in.State != in.TargetState && in.State != metadata.Expelled
-	})
+// onTheWay are the instances whose current state isn't their target yet.
+func onTheWay(t *metadata.Topology) (some []*metadata.Instance) {
+	for i := range t.Instances {
+		if in := &t.Instances[i]; in.TargetState != "" && in.State != in.TargetState && in.State != metadata.Expelled {
+			some = append(some, in)
+		}
+	}
+	return some
+}
+
+// reread reads the rows of some instances, all that may have changed, and returns all instances.
+func (s *SQL) reread(ctx context.Context, q Querier, from Target, all []metadata.Instance, some []*metadata.Instance) ([]metadata.Instance, error) {
+	const most = 64 // more are hardly cheaper than all
+	text := queryInstances
+	if len(some) <= most {
+		ids := make([]string, len(some))
+		for i, in := range some {
+			ids[i] = strconv.FormatUint(in.RaftID, 10)
+		}
+		text += " AND i.raft_id IN (" + strings.Join(ids, ",") + ")"
+	}
+	rows, ok, err := s.reader.read(ctx, q, text, tableInstance, tablePeerAddress)
+	if err != nil || !ok {
+		return all, err
+	}
+	var skipped int
+	now, err := s.rows.instances(&skipped, rows, from)
+	if err != nil && err != errNoInstances {
+		return nil, err
+	}
+	all = slices.Clone(all)
+	for i := range all {
+		if at := slices.IndexFunc(now, func(in metadata.Instance) bool { return in.UUID == all[i].UUID }); at >= 0 {
+			all[i] = now[at]
+		}
+	}
+	return all, nil
 }

@@ -276,6 +276,16 @@ func TestWatcherFollowsStop(t *testing.T) {
 		if in, _ := w.Topology().ByName("i4"); in.State != metadata.Offline {
 			t.Error("the end of the stop isn't seen after 150 ms")
 		}
+		// One that takes long is looked at alone.
+		c.do(func() { c.instances[1].TargetState = metadata.Offline })
+		w.Hint(schema.HintConnectionLost)
+		time.Sleep(lastGap)
+		all := c.countExact(c.queries, "10.0.0.1:4327 "+queryInstances)
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		if n := c.countExact(c.queries, "10.0.0.1:4327 "+queryInstances) - all; n != 0 || c.count("AND i.raft_id IN (2)") < 3 {
+			t.Errorf("all instances are read %d times because one is on its way, that one %d times", n, c.count("AND i.raft_id IN (2)"))
+		}
 	})
 }
 
