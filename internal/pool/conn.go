@@ -82,6 +82,9 @@ func (g *Gate) newPhysical(n *node, conn Conn, now int64) *physical {
 func (g *Gate) startClose(pc *physical, why closeReason) {
 	pc.node.closing++
 	g.closing++
+	if pc.given {
+		pc.node.given++
+	}
 	pc.node.count.closed[why].Add(1)
 	g.closes = append(g.closes, pc)
 	g.event(Event{Kind: ConnClosed, Node: pc.node.Info, Reason: closeNames[why]})
@@ -147,6 +150,9 @@ func (g *Gate) slotFree(pc *physical) {
 	n := pc.node
 	n.closing--
 	g.closing--
+	if pc.given {
+		n.given--
+	}
 	g.addTotal(-1)
 	g.passOn(pc)
 	g.freed(n)

@@ -25,6 +25,7 @@ type node struct {
 	slow     int // those of them that have taken long
 	fed      int // slots given by other nodes, whose dials aren't over
 	closing  int
+	given    int   // those of them whose statements were given up
 	outside  int   // given up, still open on the server, and not counted toward the cap
 	cold     bool  // in Gate.cold
 	later    bool  // in dials.later
@@ -71,7 +72,8 @@ func (n *node) total() int { return n.live() + n.closing }
 func (n *node) room() bool {
 	limit := n.Spec.MaxConns
 	if limit <= 0 {
-		return n.outside == 0 || n.outside < n.gate.abandonable(uncapped)
+		given := n.outside + n.given
+		return given == 0 || given < n.gate.abandonable(uncapped)
 	}
 	have := n.total()
 	for _, t := range n.twins {
