@@ -111,7 +111,7 @@ func (g *Gate) enter(s *NodeSpec) {
 	n.assigned.which = byNode
 	if g.applied && len(g.nodes) > 0 {
 		n.ramp = 1
-		g.rampLater(n)
+		g.rampLater()
 	}
 	n.Spec = *s
 	g.addNode(n)
@@ -138,7 +138,7 @@ func (g *Gate) comeBack(n *node, s *NodeSpec) {
 		n.probeTimer = g.clock.AfterFunc(max(n.health.Until().Sub(g.at(g.now())), 0), func() { g.probe(n) })
 	}
 	if n.ramp < rampSteps {
-		g.rampLater(n)
+		g.rampLater()
 	}
 	for _, t := range n.rivals() {
 		t.twins = slices.DeleteFunc(t.twins, func(x *node) bool { return x == n })
@@ -269,19 +269,28 @@ func (n *node) setWeight() { n.Weight = n.weightNow() }
 
 func (n *node) weightNow() int { return max(n.Spec.Weight*n.ramp/rampSteps, 1) }
 
-// rampLater raises the weight of a node that starts slowly, step by step.
-func (g *Gate) rampLater(n *node) {
-	n.rampTimer = g.clock.AfterFunc(rampStep, func() {
+// rampLater raises the weights of nodes that start slowly, step by step, all at once.
+func (g *Gate) rampLater() {
+	if g.ramp != nil {
+		return
+	}
+	g.ramp = g.clock.AfterFunc(rampStep, func() {
 		g.mu.Lock()
 		defer g.unlock()
-		if g.closed || n.leaving || n.ramp >= rampSteps {
+		g.ramp = nil
+		if g.closed {
 			return
 		}
-		n.ramp++
-		n.setWeight()
-		g.set.Reweigh(&n.Node)
-		if n.ramp < rampSteps {
-			g.rampLater(n)
+		for _, n := range g.nodes {
+			if n.ramp == rampSteps {
+				continue
+			}
+			n.ramp++
+			n.setWeight()
+			g.set.Reweigh(&n.Node)
+			if n.ramp < rampSteps {
+				g.rampLater()
+			}
 		}
 	})
 }

@@ -3,9 +3,12 @@ package pool
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
 )
 
@@ -117,4 +120,109 @@ func BenchmarkApply(b *testing.B) {
 	for b.Loop() {
 		g.Apply(specs)
 	}
+}
+
+// thousand is 1,000 nodes in 500 replicasets; in odd rounds the other node leads.
+func thousand(round int) []NodeSpec {
+	specs := make([]NodeSpec, 1000)
+	for i := range specs {
+		specs[i] = spec(fmt.Sprintf("i%d", i), 10, 0)
+		specs[i].Replicaset = fmt.Sprintf("rs%d", i/2)
+		specs[i].Role = metadata.Role(1 + (i+round)%2)
+	}
+	return specs
+}
+
+// asked is a gate of a thousand nodes of which each was asked for by itself, and each replicaset's leader.
+func askedGate(tb testing.TB) *Gate {
+	g := New(Config{Options: options.New(), Dial: func(context.Context, NodeSpec) (Conn, error) { return benchConn{}, nil }})
+	g.Apply(thousand(0))
+	for i := range 1000 {
+		for _, req := range []Request{{Node: fmt.Sprintf("i%d", i)}, {Replicaset: fmt.Sprintf("rs%d", i/2), Role: options.RoleLeader}} {
+			l, err := g.Lease(context.Background(), req)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			l.Release()
+		}
+	}
+	for _, role := range []options.InstanceRole{options.RoleLeader, options.RoleReplica} {
+		mustLease(tb, g, Request{Role: role, Strict: true}).Release()
+	}
+	tb.Cleanup(func() { g.Close() })
+	return g
+}
+
+// What requests for a thousand nodes and five hundred leaders leave behind: nodes, connections and classes in all.
+func TestClassesAreSmall(t *testing.T) {
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	g := askedGate(t)
+	if size := heap() - before; size > 4<<20 {
+		t.Errorf("a gate of a thousand nodes takes %d KB", size>>10)
+	} else {
+		t.Logf("a gate of a thousand nodes takes %d KB", size>>10)
+	}
+	// Nothing is left of what nodes were called before.
+	for round := range 5 {
+		specs := thousand(0)
+		for i := range specs {
+			specs[i].ID = fmt.Sprintf("r%d-%s", round, specs[i].ID)
+		}
+		g.Apply(specs)
+		for i := range specs {
+			mustLease(t, g, Request{Node: specs[i].ID, Strict: true}).Release()
+		}
+	}
+	for len(g.Stats().Nodes) > 1000 { // their connections are being closed
+		runtime.Gosched()
+	}
+	if size := heap() - before; size > 4<<20 {
+		t.Errorf("after the nodes changed their uuids it takes %d KB", size>>10)
+	}
+}
+
+// BenchmarkSwitch is a snapshot in which all five hundred replicasets have another leader.
+func BenchmarkSwitch(b *testing.B) {
+	g := askedGate(b)
+	rounds := [2][]NodeSpec{thousand(0), thousand(1)}
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		i++
+		g.Apply(rounds[i%2])
+	}
+}
+
+// BenchmarkPumpAmongWaiters is one lease of a full node that is handed over while a thousand other nodes have waiters.
+func BenchmarkPumpAmongWaiters(b *testing.B) {
+	o := options.New()
+	o.AcquireTimeout = 0
+	g := New(Config{Options: o, Dial: func(context.Context, NodeSpec) (Conn, error) { return benchConn{}, nil }})
+	specs := thousand(0)
+	for i := range specs {
+		specs[i].MaxConns = 1
+	}
+	g.Apply(specs)
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	for i := range 999 {
+		mustLease(b, g, Request{Node: fmt.Sprintf("i%d", i+1), Strict: true})
+		group.Go(func() { _, _ = g.Lease(ctx, Request{Node: fmt.Sprintf("i%d", i+1), Strict: true}) })
+	}
+	req := Request{Node: "i0", Strict: true}
+	b.ReportAllocs()
+	inWorkers(b, 2, func() error {
+		l, err := g.Lease(context.Background(), req)
+		l.Release()
+		return err
+	})
+	cancel()
+	group.Wait()
+	g.Close()
 }

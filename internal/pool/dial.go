@@ -78,8 +78,8 @@ func (g *Gate) startDials(n *node) {
 			g.dials.startable = append(g.dials.startable, n)
 			break
 		}
-		if n.active > 0 && n.refusal.step > 0 {
-			break // it has refused the last login: one at a time
+		if n.active > 0 && !n.refusal.cleared {
+			break // whether it accepts a login isn't known yet: one at a time
 		}
 		if n.assigned.len <= n.active && g.dials.active >= spareDials {
 			if !n.later {
@@ -107,12 +107,14 @@ func (g *Gate) startNext() {
 	d := &g.dials
 	for len(d.startable) > 0 && (g.login.proven || d.fast == 0) {
 		n := d.startable[0]
+		d.startable[0] = nil
 		d.startable = d.startable[1:]
 		g.startDials(n)
 		g.refresh(n)
 	}
 	for len(d.later) > 0 && d.active < spareDials && (g.login.proven || d.fast == 0) {
 		n := d.later[0]
+		d.later[0] = nil
 		d.later = d.later[1:]
 		n.later = false
 		g.startDials(n)

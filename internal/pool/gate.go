@@ -132,6 +132,7 @@ type Gate struct {
 	events     []Event
 	telling    bool
 	force      options.Timer
+	ramp       options.Timer // the next step of slow starts
 
 	list    atomic.Pointer[[]*node] // for Stats
 	stats   gateCounters
@@ -319,6 +320,7 @@ func (g *Gate) Close() error {
 	g.cancel()
 	g.failAll(ErrClosed)
 	stop(&g.demand.timer)
+	stop(&g.ramp)
 	for _, n := range g.nodes {
 		n.stopTimers()
 		n.closeIdle(closedShutdown)

@@ -30,6 +30,7 @@ type refusal struct {
 	err        *LoginError
 	until      int64
 	step       int
+	cleared    bool          // its last answer to a login was to accept it
 	credential string        // that was refused
 	proven     string        // that was accepted last
 	trying     chan struct{} // another one is under way; closed when it has its answer
@@ -39,7 +40,7 @@ type refusal struct {
 // accepted is for a login that succeeded.
 func (g *Gate) accepted(n *node, credential string) {
 	g.login.proven = true
-	n.refusal.step, n.refusal.proven = 0, credential
+	n.refusal.step, n.refusal.proven, n.refusal.cleared = 0, credential, true
 	g.lift(n)
 	if g.login.refused == 0 || !g.cfg.PasswordChanges {
 		return
@@ -57,7 +58,7 @@ func (g *Gate) refused(n *node, err error, credential string) *LoginError {
 	d := min(loginFirst<<min(r.step, 16), loginMax)
 	r.step++
 	r.err = &LoginError{Node: n.Spec.Name, Address: n.Spec.Address, CoolDown: d, Err: err}
-	r.until, r.credential = g.now()+int64(d), credential
+	r.until, r.credential, r.cleared = g.now()+int64(d), credential, false
 	g.coolDown(n)
 	g.event(Event{Kind: LoginRefused, Node: n.Info, For: d, Err: err})
 	return r.err

@@ -53,7 +53,6 @@ type node struct {
 	probeSlot  bool // the timer ends when it is this node's turn
 	fullTimer  options.Timer
 	drainTimer options.Timer
-	rampTimer  options.Timer
 	warmTimer  options.Timer
 	warmSlot   bool // the same
 	ramp       int  // steps of the slow start made; rampSteps = over
@@ -209,7 +208,7 @@ func (n *node) closeInUse(why closeReason) {
 
 // stopTimers ends all that would happen later.
 func (n *node) stopTimers() {
-	for _, t := range []*options.Timer{&n.idleTimer, &n.probeTimer, &n.fullTimer, &n.drainTimer, &n.rampTimer, &n.warmTimer, &n.refusal.timer} {
+	for _, t := range []*options.Timer{&n.idleTimer, &n.probeTimer, &n.fullTimer, &n.drainTimer, &n.warmTimer, &n.refusal.timer} {
 		stop(t)
 	}
 	n.idleDue = 0
