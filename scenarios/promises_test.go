@@ -1,10 +1,12 @@
 package scenarios_test
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	picodata "github.com/picodata/go-picodata"
 	"github.com/picodata/go-picodata/options"
@@ -138,5 +140,107 @@ func TestColumnsOfToday(t *testing.T) {
 			}
 		}
 		check(change.columns, change.row)
+	}
+}
+
+// A write isn't handed to a connection whose peer is gone, whichever method it comes by, also where the checkout is
+// tied to that connection: it runs once, elsewhere.
+func TestWritesByQueryAreLookedAtFirst(t *testing.T) {
+	inBubble(t, two, nil, func(t *testing.T, c *picotest.Cluster, db *sql.DB, conn *picodata.Connector) {
+		if err := c.Exec("create table t (id int primary key)"); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 4 {
+			sc, err := db.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := sc.ExecContext(t.Context(), "select 4744"); err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range c.Nodes() {
+				n.DropConnections()
+			}
+			time.Sleep(10 * time.Millisecond) // the end of the stream arrives
+			insert := func(id int) error {
+				if i%2 == 0 {
+					_, err := sc.ExecContext(t.Context(), "insert into t values ($1)", id)
+					return err
+				}
+				rows, err := sc.QueryContext(t.Context(), "insert into t values ($1)", id)
+				if err != nil {
+					return err
+				}
+				return rows.Close()
+			}
+			if err := insert(i); err != nil {
+				t.Errorf("write %d: %v", i, err)
+			}
+			if err := sc.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if n := len(c.Statements(picotest.SQL("insert into t"))); n != 4 {
+			t.Errorf("%d executions of 4 writes", n)
+		}
+		if s := conn.Stats().Statements; s.OutcomeUnknown != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// Asking a server for a text's key keeps no lease, whether it answers or refuses.
+func TestLearningKeepsNoLease(t *testing.T) {
+	c, db, conn := startDB(t, three, options.WithNoShard(options.NoShard{Behavior: options.NoShardFail}), options.WithTopologyUpdateInterval(time.Hour))
+	mustExec(t, db, "create table t (id int primary key, v int) distributed by (id)")
+	for i := range 20 {
+		mustExec(t, db, fmt.Sprintf("insert into t (id, v) values ($1, %d)", i), i)
+		if _, err := db.Exec(fmt.Sprintf("insert into nowhere%d values ($1)", i), i); err == nil {
+			t.Error("a table that isn't there took a row")
+		}
+		if s := conn.Stats().Total; s.InUse != 0 {
+			t.Fatalf("after %d texts %d leases are left", 2*i+2, s.InUse)
+		}
+	}
+	if n := len(c.Statements(picotest.SQL("insert into t"))); n != 20 {
+		t.Errorf("%d rows of 20", n)
+	}
+}
+
+// Under a wrapper that hides driver.Validator too, all of a Tx is on one connection, and the next operation isn't.
+func TestTxUnderMiddleware(t *testing.T) {
+	c, _, conn := startDB(t, three, options.WithTransactions(options.TransactionsAutocommit))
+	db := sql.OpenDB(hiding{conn})
+	defer db.Close()
+	run := func(q interface {
+		ExecContext(context.Context, string, ...any) (sql.Result, error)
+	}, text string) {
+		t.Helper()
+		if _, err := q.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 10 { // it is noticed that nobody says when a checkout is over
+		run(db, "select 4745")
+	}
+	for i := range 3 {
+		tx, err := db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := fmt.Sprintf("select 4746 + %d", i)
+		for range 10 {
+			run(tx, text)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Error(err)
+		}
+		conns := map[uint64]bool{}
+		for _, s := range c.Statements(picotest.SQL(text)) {
+			conns[s.Conn] = true
+		}
+		if len(conns) != 1 {
+			t.Errorf("a Tx ran on %d connections", len(conns))
+		}
 	}
 }
