@@ -82,7 +82,7 @@ var badValues = map[string]struct {
 	"SSLMinProtocolVersion":    {"ssl_min_protocol_version", []any{"TLSv9"}},
 	"SSLMaxProtocolVersion":    {"ssl_max_protocol_version", []any{"TLSv9", "TLSv1.1"}},
 	"TLSServerName":            {"tls_server_name", []any{"a b"}},
-	"Mirror":                   {"mirror", []any{"x", "picodata://u@/", "picodata://u@h/?max_conns=-1"}},
+	"Mirror":                   {"mirror", []any{"x", "picodata://u@/", "picodata://h/", "picodata://u@h/?max_conns=-1"}},
 	"MirrorMap":                {"mirror_map", []any{[]options.Mapping{{From: "", To: "b"}}}},
 	"MirrorMode":               {"mirror_mode", []any{options.MirrorMode(9)}},
 	"MirrorRatio":              {"mirror_ratio", []any{-0.5, 1.5}},

@@ -166,6 +166,8 @@ func mirrorFault(dsn string) string {
 		return "not a valid DSN: " + strings.TrimPrefix(err.Error(), errorPrefix)
 	case len(c.Hosts) == 0:
 		return "the mirror's DSN names no host"
+	case c.User == "":
+		return "the mirror's DSN names no user"
 	}
 	return ""
 }

@@ -74,7 +74,7 @@ func TestEveryKeyIsReadAndFormatted(t *testing.T) {
 		"float_guard": "off", "uuid_guard": "off", "max_chained_operators": "8", "sql_vdbe_opcode_max": "0", "sql_motion_row_max": "100000", "log": "stderr",
 		"sslmode": "require", "sslrootcert": "r", "sslcert": "c", "sslkey": "k", "sslpassword": "p", "sslsni": "0",
 		"sslnegotiation": "direct", "ssl_min_protocol_version": "TLSv1.3", "ssl_max_protocol_version": "TLSv1.3",
-		"tls_server_name": "n", "allow_cleartext_password": "on", "mirror": "host=m", "mirror_map": "a%3Eb",
+		"tls_server_name": "n", "allow_cleartext_password": "on", "mirror": "host=m user=u", "mirror_map": "a%3Eb",
 		"mirror_mode": "all", "mirror_ratio": "0.5", "mirror_queue": "5", "mirror_queue_bytes": "5000", "mirror_compare": "on",
 	}
 	needs := map[string]string{
