@@ -152,6 +152,25 @@ func (k *cluster) apply(old, topo *metadata.Topology) {
 	k.readyOnce.Do(func() { close(k.ready) })
 }
 
+// identify judges who answered a login at the node's address. An instance of the cluster may serve statements, though
+// the address was another's a moment ago; anybody else gets none. nil: nothing is known by which to judge.
+func (k *cluster) identify(n pool.NodeSpec) func(uuid string) error {
+	t := k.Topology()
+	if t == nil || t.Static || len(t.Instances) == 0 {
+		return nil
+	}
+	return func(uuid string) error {
+		if uuid == n.ID {
+			return nil
+		}
+		k.Hint(schema.HintConnectionLost)
+		if _, ok := k.Topology().Instance(uuid); ok {
+			return nil
+		}
+		return &metadata.IdentityError{Address: n.Address, Want: n.ID, Got: uuid}
+	}
+}
+
 // controlOptions are those of the topology's connection: its statements read system tables only, so
 // that the user's limits and preferences must not reach them.
 func controlOptions(cfg *options.Config) *options.Config {

@@ -174,7 +174,7 @@ func (c *Connector) fresh() bool {
 func (c *Connector) dial(ctx context.Context, n pool.NodeSpec) (pool.Conn, error) {
 	ctx, end := c.trace.dialing(ctx, n)
 	w, err := wire.Dial(ctx, c.cluster.users, wire.Target{Address: n.Address, NodeName: n.Name,
-		Admit: func(credential string) error { return pool.Admit(ctx, credential) }})
+		Admit: func(credential string) error { return pool.Admit(ctx, credential) }, Identify: c.cluster.identify(n)})
 	if end != nil {
 		end(err)
 	}

@@ -19,6 +19,8 @@ import (
 type (
 	// ConfigError is a fault in a DSN or a Config.
 	ConfigError = options.ConfigError
+	// IdentityError says that an instance answered at a node's address which doesn't belong to the cluster. It got no statement.
+	IdentityError = metadata.IdentityError
 	// NodeError says what a node answered that was asked for the topology, or why it couldn't be asked.
 	NodeError = metadata.NodeError
 )

@@ -272,6 +272,12 @@ func (w *world) open(hosts []string, opts ...options.Option) {
 	w.openAs("admin", hosts, opts...)
 }
 
+// openVia is open with a dialer of the scenario's own.
+func (w *world) openVia(dial func(ctx context.Context, network, address string) (net.Conn, error), opts ...options.Option) {
+	w.t.Helper()
+	w.openAs("admin", nil, append(opts, options.WithDialFunc(dial))...)
+}
+
 func (w *world) openAs(user string, hosts []string, opts ...options.Option) {
 	w.t.Helper()
 	cfg, err := picodata.ParseDSN(w.cluster.UserDSN(user))

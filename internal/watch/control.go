@@ -114,6 +114,12 @@ func (c *control) open(ctx context.Context, t Target) (opened, error) {
 		conn.Close()
 		return fail(err)
 	}
+	if snapshot := c.state.topology.Load(); uuid != "" && snapshot != nil && len(snapshot.Instances) > 0 {
+		if _, ours := snapshot.Instance(uuid); !ours {
+			conn.Close()
+			return fail(&metadata.IdentityError{Address: t.Address, Want: t.InstanceUUID, Got: uuid})
+		}
+	}
 	return opened{conn: conn, uuid: uuid}, nil
 }
 

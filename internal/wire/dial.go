@@ -162,6 +162,7 @@ func (d *dialer) login(ctx context.Context, sock *socket, encrypt bool) (*Conn, 
 	c.g = newGuard(nc, sock, encrypted)
 	c.g.exchange.refuse = d.clearText(encrypted && d.tls.verifies)
 	c.g.owner = c
+	c.g.curious = d.target.Identify != nil
 	c.watch = newWatch(sock)
 	if err := c.login(d.pqConfig()); err != nil {
 		switch {
@@ -171,6 +172,15 @@ func (d *dialer) login(ctx context.Context, sock *socket, encrypt bool) (*Conn, 
 			d.stage = StageTLS // TLS 1.3 tells a client late that its certificate is refused
 		}
 		return nil, err
+	}
+	if judge := d.target.Identify; judge != nil {
+		err := c.identify(judge)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = errEOF
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	return c, nil
 }

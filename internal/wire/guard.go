@@ -41,6 +41,8 @@ type guard struct {
 	login       bool      // until the first ReadyForQuery
 	encrypted   bool
 	exchange    exchange // of secrets, while the login lasts
+	curious     bool     // who answers is to be asked along with the login
+	asked       bool     // it was
 	outstanding int      // ReadyForQuery messages that are still to come
 	status      byte     // of the last ReadyForQuery
 
@@ -172,6 +174,9 @@ func (g *guard) scan() (need int, err error) {
 		switch pass {
 		case deliver:
 			g.v += size
+			if typ == 'Z' && g.outstanding > 0 { // what follows isn't for the same reader
+				return 0, nil
+			}
 		case after: // not before what waits has been delivered
 			return 0, nil
 		case remove, replace:
@@ -423,11 +428,11 @@ func (g *guard) Write(p []byte) (int, error) {
 		return 0, g.err
 	}
 	if g.login {
-		n, err := g.nc.Write(p)
+		n, err := g.nc.Write(g.withQuestion(p))
 		if err != nil {
 			g.fail(err)
 		}
-		return n, err
+		return min(n, len(p)), err
 	}
 	if g.prepared != nil {
 		return g.answerPrepare(p)

@@ -1,0 +1,78 @@
+package scenarios_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	picodata "github.com/picodata/go-picodata"
+	"github.com/picodata/go-picodata/options"
+	"github.com/picodata/go-picodata/picotest"
+)
+
+// A dead node's address belongs to another cluster that knows the same user. No statement goes there, no topology comes
+// from there, the error names both instances, and the address isn't dialled in a tight loop.
+func TestAddressOfAnotherCluster(t *testing.T) {
+	bubble(t, two, func(t *testing.T, w *world) {
+		other := picotest.Start(nil, picotest.Config{Network: picotest.Memory, Tiers: two.Tiers})
+		defer other.Close()
+		const table = "create table t (id int primary key) distributed by (id)"
+		for _, c := range []*picotest.Cluster{w.cluster, other} {
+			if err := c.Exec(table); err != nil {
+				t.Fatal(err)
+			}
+		}
+		dead := w.cluster.Node("i2")
+		stranger := other.Node("i1")
+		taken := false
+		w.openVia(func(ctx context.Context, network, address string) (net.Conn, error) {
+			if taken && address == dead.Addr() {
+				return other.DialContext(ctx, network, stranger.Addr())
+			}
+			return w.dial(ctx, network, address)
+		}, options.WithRouting(options.RoutingOff))
+		w.must("insert into t values ($1)", -1)
+		dead.DropConnections()
+		taken = true
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond) // less than until the node is ejected
+		_, err := w.QueryContext(picodata.ToInstance(ctx, "i2"), "select 1")
+		cancel()
+		var id *picodata.IdentityError
+		if !errors.As(err, &id) || id.Want != dead.UUID() || id.Got != stranger.UUID() {
+			t.Errorf("got %v", err)
+		}
+		before := other.Counters().Logins
+		failed := 0
+		for i := range 300 {
+			if _, err := w.Exec("insert into t values ($1)", i); err != nil {
+				t.Error(err)
+				failed++
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n := len(other.Statements(picotest.SQL("insert into t"))); n > 0 {
+			t.Errorf("%d INSERTs went to the other cluster", n)
+		}
+		if n := other.Counters().Logins - before; n == 0 || n > 20 {
+			t.Errorf("%d logins at the other cluster in 3 s", n)
+		}
+	})
+}
+
+// Two nodes whose addresses lead to each other go on working: both are the cluster's own.
+func TestSwappedAddresses(t *testing.T) {
+	bubble(t, two, func(t *testing.T, w *world) {
+		a, b := w.cluster.Node("i1").Addr(), w.cluster.Node("i2").Addr()
+		w.route(a, b)
+		w.route(b, a)
+		w.open(nil)
+		if errs := w.read("select 44", 100); len(errs) > 0 {
+			t.Fatal(errs[0])
+		}
+		if ran := w.ran("select 44"); len(ran) != 2 {
+			t.Errorf("%v", ran)
+		}
+	})
+}
