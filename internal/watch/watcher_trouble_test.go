@@ -280,6 +280,7 @@ func TestWatcherFollowsStop(t *testing.T) {
 		c.do(func() { c.instances[1].TargetState = metadata.Offline })
 		w.Hint(schema.HintConnectionLost)
 		time.Sleep(lastGap)
+		synctest.Wait()
 		all := c.countExact(c.queries, "10.0.0.1:4327 "+queryInstances)
 		time.Sleep(4 * time.Second)
 		synctest.Wait()
