@@ -94,9 +94,6 @@ func (p *pace) next(out outcome, hinted bool) (regular, gap time.Duration) {
 	return p.jitter(regular), gap
 }
 
-// longest is the most that passes between two refreshes that succeed.
-func (p *pace) longest() time.Duration { return quietMost * p.interval * 6 / 5 }
-
 // jitter spreads d over ±20 %, so that clients that began together don't ask together.
 func (p *pace) jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*p.rand.Float64()))
