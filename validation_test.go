@@ -67,6 +67,7 @@ var badValues = map[string]struct {
 	"MaxChainedOperators":      {"max_chained_operators", []any{-1}},
 	"StuckStatementTimeout":    {"stuck_statement_timeout", []any{-time.Second}},
 	"DeadLeader":               {"dead_leader", []any{options.DeadLeader(9)}},
+	"SwitchoverTimeout":        {"switchover_timeout", []any{-time.Second, 2 * time.Hour}},
 	"DeadLeaderTimeout":        {"dead_leader_timeout", []any{-time.Second, time.Duration(0)}},
 	"SuspectAfter":             {"suspect_after", []any{-time.Second, time.Millisecond}},
 	"EjectionFailureThreshold": {"instance_ejection_failure_threshold", []any{-1}},

@@ -335,6 +335,14 @@ type Config struct {
 	// Duration: 0 or 1ms to 24h. Default: 0. Server: any. Cost: a write that was only slow is reported as of
 	// unknown outcome.
 	StuckStatementTimeout time.Duration
+	// SwitchoverTimeout is the key switchover_timeout. How long a statement is tried again that is proved not
+	// to have run because a leader changes, buckets move, DDL is under way or the raft leader can't be
+	// reached, apart from max_retries, if its context doesn't end before. 0 means max_retries times, as for
+	// everything else; so does max_retries=0.
+	//
+	// Duration: 0 or 1ms to 1h. Default: 10s. Server: any. Cost: a caller hears that much later of a refusal
+	// that lasts.
+	SwitchoverTimeout time.Duration
 	// DeadLeader is the key dead_leader. What happens to a statement that needs a leader which doesn't answer
 	// and isn't replaced yet: it waits in the driver, holds no connection and goes to the next leader (wait),
 	// or fails at once with LeaderlessError (fail). Nothing of it was sent. Statements of healthy replicasets

@@ -46,6 +46,7 @@ func New() *Config {
 		SSLMinProtocolVersion: "TLSv1.2",
 
 		DeadLeaderTimeout: time.Minute,
+		SwitchoverTimeout: 10 * time.Second,
 		SuspectAfter:      2 * time.Second,
 
 		MirrorRatio:      1,

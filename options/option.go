@@ -308,6 +308,12 @@ func WithDeadLeader(v DeadLeader) Option {
 	return func(c *Config) error { c.DeadLeader = v; return nil }
 }
 
+// WithSwitchoverTimeout bounds how long a statement that is proved not to have run is tried again while the cluster changes; 0 =
+// max_retries times.
+func WithSwitchoverTimeout(v time.Duration) Option {
+	return func(c *Config) error { c.SwitchoverTimeout = v; return nil }
+}
+
 // WithDeadLeaderTimeout bounds their wait.
 func WithDeadLeaderTimeout(v time.Duration) Option {
 	return func(c *Config) error { c.DeadLeaderTimeout = v; return nil }

@@ -297,7 +297,7 @@ func TestRetriesPreferAnotherNode(t *testing.T) {
 func TestRetryBudgetBoundsAStorm(t *testing.T) {
 	bubble(t, two, func(t *testing.T, w *world) {
 		w.open(nil, options.WithEjectionFailureThreshold(0))
-		f := w.cluster.Fail("XX000", "sbroad: box error: ProcLua: Master of replicaset x is unreachable", picotest.SQL("select 44")).Times(-1)
+		f := w.cluster.Fail("53300", "too many something", picotest.SQL("select 44")).Times(-1)
 		const n = 400
 		errs := w.read("select 44", n)
 		if len(errs) != n {
@@ -308,6 +308,12 @@ func TestRetryBudgetBoundsAStorm(t *testing.T) {
 		}
 		if s := w.c.Stats().Statements; s.BudgetSpent == 0 || s.Failed != n {
 			t.Errorf("%+v", s)
+		}
+		f.Remove()
+		// What passes is bounded by time: a few attempts a second, then one.
+		f = w.cluster.Fail("XX000", "sbroad: box error: ProcLua: Master of replicaset x is unreachable", picotest.SQL("select 45")).Times(-1)
+		if errs := w.read("select 45", 100); len(errs) != 100 || f.Count() > 100*60 {
+			t.Errorf("%d of 100 failed, after %d attempts in 10 s", len(errs), f.Count())
 		}
 	})
 }

@@ -39,8 +39,12 @@ func (b *budget) mayRetry() bool {
 	return false
 }
 
-func (b *budget) retried(a action) {
+// retried counts an attempt after the first. free: time bounds it, not the budget.
+func (b *budget) retried(a action, free bool) {
 	b.retries.Add(1)
+	if free {
+		return
+	}
 	switch a {
 	case revive: // there is one of these per statement and change of a leader at most
 		b.revived.Add(1)

@@ -115,6 +115,31 @@ type Ended struct {
 	Err      error
 }
 
+// broadcast wakes all who wait for something.
+type broadcast struct {
+	mu sync.Mutex
+	c  chan struct{}
+}
+
+// wait gives a channel that the next send closes.
+func (b *broadcast) wait() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.c == nil {
+		b.c = make(chan struct{})
+	}
+	return b.c
+}
+
+func (b *broadcast) send() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.c != nil {
+		close(b.c)
+		b.c = nil
+	}
+}
+
 // Executor runs the statements of one connector. It is safe for concurrent use.
 type Executor struct {
 	Parts
@@ -133,6 +158,7 @@ type Executor struct {
 
 	mu        sync.Mutex
 	checkouts map[*Checkout]struct{}
+	changed   broadcast   // a snapshot is in force that differs from the one before
 	started   atomic.Bool // the pool knows nodes
 	reached   atomic.Bool // a node has been connected to
 	closed    atomic.Bool
@@ -230,12 +256,17 @@ func (x *Executor) all() []*Checkout {
 }
 
 // sleep waits for d of the clock, or until ctx or the executor ends.
-func (x *Executor) sleep(ctx context.Context, d time.Duration) error {
+func (x *Executor) sleep(ctx context.Context, d time.Duration) error { return x.pause(ctx, d, nil) }
+
+// pause is sleep that wake ends, too.
+func (x *Executor) pause(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
 	over := make(chan struct{})
 	t := x.Clock.AfterFunc(d, func() { close(over) })
 	defer t.Stop()
 	select {
 	case <-over:
+		return nil
+	case <-wake:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -252,7 +252,7 @@ func TestRetryBudget(t *testing.T) {
 	retries := 0
 	for range 1000 {
 		if n.mayRetry() {
-			n.retried(retry)
+			n.retried(retry, false)
 			retries++
 		}
 	}
@@ -265,7 +265,7 @@ func TestRetryBudget(t *testing.T) {
 	for range 1000 {
 		n.succeeded()
 		if n.mayRetry() {
-			n.retried(retry)
+			n.retried(retry, false)
 			retries++
 		}
 	}
@@ -280,7 +280,7 @@ func TestRetryBudget(t *testing.T) {
 	}
 	before := n.missing.Load()
 	for range 10_000 {
-		n.retried(revive)
+		n.retried(revive, false)
 	}
 	if n.missing.Load() != before || n.stats().Revived != 10_000 {
 		t.Error("statements that a leader's death caught cost budget")

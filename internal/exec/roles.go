@@ -166,6 +166,7 @@ func (x *Executor) Apply(old, topo *metadata.Topology) {
 	x.routing.topologyChanged(old, topo)
 	x.leadersChanged(topo)
 	x.started.Store(true)
+	x.changed.send()
 	if !topo.Static { // a node has told it
 		x.reached.Store(true)
 	}

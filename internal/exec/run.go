@@ -41,22 +41,24 @@ type run struct {
 	sql  string // text as it is sent with args
 	args []driver.NamedValue
 
-	lease    pool.Lease
-	extra    bool // lease is for this operation only, not the checkout's
-	plan     route.Plan
-	avoid    [4]string
-	tries    int      // attempts that failed
-	doubt    *Unknown // the first attempt that may have taken effect
-	doubtErr error    // what the caller would get of doubt alone
-	flight   *flight
-	learned  bool
-	waited   time.Duration // for a connection, in vain
-	asks     bool          // a server was asked for the text's sharding key
-	answer   *wire.Rows
-	affected int64
-	local    bool               // the text forbids the server to forward a part of it
-	offered  bool               // to the mirror
-	shadow   *mirror.Comparison // nil: not compared with the mirror
+	lease     pool.Lease
+	extra     bool // lease is for this operation only, not the checkout's
+	plan      route.Plan
+	avoid     [4]string
+	refusals  int       // by a cluster on its way to another state
+	refusedAt time.Time // the first of them
+	tries     int       // attempts that failed
+	doubt     *Unknown  // the first attempt that may have taken effect
+	doubtErr  error     // what the caller would get of doubt alone
+	flight    *flight
+	learned   bool
+	waited    time.Duration // for a connection, in vain
+	asks      bool          // a server was asked for the text's sharding key
+	answer    *wire.Rows
+	affected  int64
+	local     bool               // the text forbids the server to forward a part of it
+	offered   bool               // to the mirror
+	shadow    *mirror.Comparison // nil: not compared with the mirror
 
 	// For tracers.
 	end      func(*Ended) // nil: nobody listens
@@ -199,8 +201,9 @@ func (r *run) attempted(delivered bool) *attempt {
 		op: r.op, text: r.text, delivered: delivered, tx: r.c.Tx != nil,
 		// By its key, as an INSERT of one row, as a block, which the server refuses to run over several, or because
 		// it forbids the server to forward a part of it.
-		oneBucket: r.plan.OneBucket() || r.text.Info.Rows == 1 || r.text.Info.Class == sqltext.Block || r.local,
-		routable:  !r.plan.Routed() && (r.hint == nil || !r.hint.Placed) && r.op != opPrepare && !r.tied(),
+		oneBucket: r.plan.OneBucket() || r.text.Info.Rows == 1 || r.text.Info.Class == sqltext.Block || r.local ||
+			r.x.routing.view.Load().OneBucket(&r.text.Info),
+		routable: !r.plan.Routed() && (r.hint == nil || !r.hint.Placed) && r.op != opPrepare && !r.tied(),
 	}
 	if r.hint != nil {
 		a.idempotent, a.noRetry = r.hint.Idempotent, r.hint.NoRetry
@@ -230,7 +233,7 @@ func (r *run) weigh(err error, delivered bool) error {
 	if o.wait == 0 {
 		return nil
 	}
-	if serr := r.x.sleep(r.ctx, o.wait); serr != nil {
+	if serr := r.x.pause(r.ctx, o.wait, o.wake); serr != nil {
 		return fmt.Errorf("%w; %w", serr, o.cause)
 	}
 	return nil
@@ -238,10 +241,11 @@ func (r *run) weigh(err error, delivered bool) error {
 
 // outcome is what is done about an attempt that failed.
 type outcome struct {
-	stop  bool          // the caller gets cause
-	lost  bool          // the connection is, by its node's fault
-	wait  time.Duration // before it is run again
-	cause error         // what the caller gets if it isn't run again after all
+	stop  bool            // the caller gets cause
+	lost  bool            // the connection is, by its node's fault
+	wait  time.Duration   // before it is run again
+	wake  <-chan struct{} // closed when that is pointless, as the cluster's picture has changed
+	cause error           // what the caller gets if it isn't run again after all
 }
 
 // conclude decides about an attempt that failed, and tells whoever else has to know.
@@ -273,7 +277,8 @@ func (r *run) conclude(err error, delivered bool) outcome {
 		}
 	}
 	o := outcome{lost: v.connErr, cause: cause}
-	o.stop = v.action == giveUp || v.action != revive && (r.tries >= x.Options.MaxRetries || !x.budget.mayRetry())
+	patient := r.patient(&v)
+	o.stop = v.action == giveUp || v.action != revive && !patient && (r.tries >= x.Options.MaxRetries || !x.budget.mayRetry())
 	if tx := r.c.Tx; tx != nil && o.stop && !r.extra {
 		// What it runs next would run elsewhere; what it has here is its own.
 		tx.Lost, tx.tied = !usable, true
@@ -281,9 +286,21 @@ func (r *run) conclude(err error, delivered bool) outcome {
 	if o.stop {
 		return o
 	}
-	x.budget.retried(v.action)
+	x.budget.retried(v.action, patient)
 	r.logRerun(v.action, n, err)
 	if v.action == revive {
+		return o
+	}
+	if patient {
+		if v.kind != servererr.Switchover {
+			r.avoid[r.refusals%len(r.avoid)] = n.ID
+		}
+		last := settleBackoffMax
+		if x.Clock.Now().Sub(r.refusedAt) > settleSoon {
+			last = retryBackoffMax
+		}
+		o.wait, o.wake = backoff(r.refusals, retryBackoff, last), x.changed.wait()
+		r.refusals++
 		return o
 	}
 	r.tries++
@@ -302,6 +319,20 @@ func (r *run) conclude(err error, delivered bool) outcome {
 	}
 	o.wait = backoff(wait, retryBackoff, retryBackoffMax)
 	return o
+}
+
+// patient reports whether the operation is one that is tried again until the cluster has settled: it is proved not to
+// have run, and what refused it passes.
+func (r *run) patient(v *verdict) bool {
+	limit := r.x.Options.SwitchoverTimeout
+	if v.action != retry || v.ending != byServer || !v.kind.Passes() || limit <= 0 || r.x.Options.MaxRetries == 0 {
+		return false
+	}
+	now := r.x.Clock.Now()
+	if r.refusals == 0 {
+		r.refusedAt = now
+	}
+	return now.Sub(r.refusedAt) < limit
 }
 
 // logRerun says that a statement is run again, which its caller doesn't see. Of the text only the fingerprint
@@ -333,6 +364,13 @@ const (
 	retryBackoffMax = time.Second
 	dialBackoff     = 50 * time.Millisecond
 	dialBackoffMax  = time.Second
+)
+
+// While the cluster changes a statement is tried again at settleBackoffMax at most, for settleSoon; a state that lasts
+// longer is met with the pauses of everything else.
+const (
+	settleBackoffMax = 120 * time.Millisecond
+	settleSoon       = 3 * time.Second
 )
 
 func backoff(n int, first, last time.Duration) time.Duration {

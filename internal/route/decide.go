@@ -64,6 +64,9 @@ func consider(in *Input) (c candidate) {
 		switch info.Class {
 		case sqltext.Read, sqltext.Update, sqltext.Delete:
 			if cfg.Routing != options.RoutingKeys && !(in.Keys && cfg.Routing == options.RoutingInsert) || info.Table == "" {
+				if info.Class != sqltext.Read && len(info.Keys) > 0 && in.View.tables == nil {
+					c.refresh = schema.HintRows // for OneBucket
+				}
 				return c
 			}
 		default:

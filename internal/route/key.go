@@ -109,6 +109,16 @@ func castOID(name string) uint32 {
 	return 0
 }
 
+// OneBucket reports whether the text gives the whole sharding key of its table, as the server reads it, so that the
+// statement touches one bucket, whatever routing says and wherever the bucket lies.
+func (v *View) OneBucket(info *sqltext.Info) bool {
+	if v == nil {
+		return false
+	}
+	t, ok := v.tables.table(info.Table)
+	return ok && !t.global && t.byKey && ownKey(info, t) == ""
+}
+
 // Owner names the replicaset that owns a row with these values in these columns, by its uuid; "" if that can't be
 // told. global: the table's rows are everywhere. The values are as they will be sent.
 func (v *View) Owner(table string, columns []string, row []driver.Value) (owner string, global bool) {

@@ -52,6 +52,15 @@ func (k Kind) NotRun() bool {
 	return false
 }
 
+// Passes reports whether a cluster that is on its way to another state says so, and says something else when it is there.
+func (k Kind) Passes() bool {
+	switch k {
+	case Schema, Switchover, Route, Unreachable, TableBusy:
+		return true
+	}
+	return false
+}
+
 // StaleRole reports whether an error of this kind hints that the topology snapshot is behind.
 func (k Kind) StaleRole() bool { return k == Switchover || k == Route || k == Unreachable }
 

@@ -81,10 +81,9 @@ type tableReader struct {
 	pending bool     // it showed unfinished DDL, which ends without another mark
 }
 
-// tablesNeeded tells whether the sharding keys of tables have to be known, and can be of use. rows: INSERTs of several
-// rows are met, of which servers tell nothing.
+// tablesNeeded tells whether the sharding keys of tables have to be known, and can be of use. rows: statements
+// are met of whose key servers tell nothing.
 func tablesNeeded(o *options.Config, t *metadata.Topology, rows bool) bool {
-	rows = rows && o.Routing != options.RoutingOff
 	if t == nil {
 		return rows || o.Routing == options.RoutingKeys // nothing is known yet
 	}
