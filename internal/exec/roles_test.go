@@ -81,3 +81,21 @@ func TestAnOlderSchemaTakesItsKeysAlong(t *testing.T) {
 		t.Error("the key of the older schema is still believed")
 	}
 }
+
+// A session that was closed is known to nobody any more.
+func TestClosedSessionsAreForgotten(t *testing.T) {
+	x := &Executor{checkouts: make(map[*Checkout]struct{})}
+	var all []*Checkout
+	for range 10 {
+		all = append(all, x.NewCheckout())
+	}
+	if len(x.checkouts) != 10 {
+		t.Fatalf("%d of 10 are known", len(x.checkouts))
+	}
+	for _, c := range all {
+		c.Forget()
+	}
+	if len(x.checkouts) != 0 {
+		t.Errorf("%d are known after they were closed", len(x.checkouts))
+	}
+}

@@ -2,9 +2,12 @@ package wire
 
 import (
 	"database/sql/driver"
+	"encoding/hex"
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/lib/pq/oid"
 )
 
 // What the client can't decode ends the statement, which no other node would answer otherwise, and leaves the
@@ -145,6 +148,29 @@ func TestRareTypes(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%d %q: %T %q, want %q", c.oid, c.text, v, got, c.want)
+		}
+	}
+}
+
+// Binary integers of every width keep their sign, and one of another width isn't read at all.
+func TestBinaryIntegers(t *testing.T) {
+	for _, c := range []struct {
+		typ  oid.Oid
+		hex  string
+		want any
+	}{
+		{oid.T_int2, "ffff", int64(-1)}, {oid.T_int2, "8000", int64(-32768)}, {oid.T_int2, "7fff", int64(32767)},
+		{oid.T_int4, "ffffffff", int64(-1)}, {oid.T_int4, "80000000", int64(-1 << 31)}, {oid.T_int4, "7fffffff", int64(1<<31 - 1)},
+		{oid.T_int8, "ffffffffffffffff", int64(-1)}, {oid.T_int8, "8000000000000000", int64(-1 << 63)},
+		{oid.T_int2, "ff", nil}, {oid.T_int2, "ffffffff", nil}, {oid.T_int4, "ffff", nil}, {oid.T_int8, "ffffffff", nil},
+	} {
+		b, err := hex.DecodeString(c.hex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := decoderOf(uint32(c.typ), true).decode(b, new(arena))
+		if got != c.want || (err != nil) != (c.want == nil) {
+			t.Errorf("type %d %s: %v, %v, want %v", c.typ, c.hex, got, err, c.want)
 		}
 	}
 }
