@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/picodata/go-picodata/internal/hazard"
 	"github.com/picodata/go-picodata/internal/mirror"
 	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/internal/route"
@@ -98,6 +99,36 @@ func (r *run) over(rows int64, err error) {
 		e.Reason = r.plan.Counter()
 	}
 	r.end(&e)
+}
+
+// settle decides what text is sent for the operation: with the limits that the context asks for, checked for what servers
+// can't bear, and with the blanks that its arguments need. Once is enough.
+func (r *run) settle() error {
+	if r.sql != "" {
+		return nil // of an attempt before: a read that runs again
+	}
+	if r.hint != nil && r.hint.Limits != (Limits{}) && r.op != opPing {
+		t, err := r.x.texts.limited(r.text, r.hint.Limits)
+		if err != nil {
+			return err
+		}
+		r.text = t
+	}
+	if most := r.x.Options.MaxChainedOperators; most > 0 {
+		if err := hazard.CheckText(r.text.SQL, most); err != nil {
+			return r.x.Faults.Hazard(err)
+		}
+	}
+	r.sql = r.text.SQL
+	if r.x.Options.FloatGuard {
+		for i := range r.args {
+			if _, ok := r.args[i].Value.(float64); ok {
+				r.sql = r.x.texts.variant(r.text, r)
+				break
+			}
+		}
+	}
+	return nil
 }
 
 // do runs the operation until it succeeds or the judge says stop. On success the lease is held.

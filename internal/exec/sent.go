@@ -20,31 +20,6 @@ var ErrLimits = errors.New("picodata: WithLimits is for SELECT, INSERT, UPDATE a
 // ErrLimitsTwice is a text that has an OPTION clause already.
 var ErrLimitsTwice = errors.New("picodata: WithLimits can't add to a statement that has an OPTION clause of its own: write the limits there")
 
-// settle decides what text is sent for the operation: with the limits that the context asks for, checked for what servers
-// can't bear, and with the blanks that its arguments need. Once is enough.
-func (r *run) settle() error {
-	if r.sql != "" {
-		return nil // of an attempt before: a read that runs again
-	}
-	if r.hint != nil && r.hint.Limits != (Limits{}) && r.op != opPing {
-		t, err := r.x.texts.limited(r.text, r.hint.Limits)
-		if err != nil {
-			return err
-		}
-		r.text = t
-	}
-	if most := r.x.Options.MaxChainedOperators; most > 0 {
-		if err := hazard.CheckText(r.text.SQL, most); err != nil {
-			return r.x.Faults.Hazard(err)
-		}
-	}
-	r.sql = r.text.SQL
-	if len(r.args) > 0 && r.x.Options.FloatGuard {
-		r.sql = r.x.texts.variant(r.text, r)
-	}
-	return nil
-}
-
 // limited is the text with an OPTION clause that sets limits.
 func (c *textCache) limited(t *Text, l Limits) (*Text, error) {
 	switch t.Info.Class {
