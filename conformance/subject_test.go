@@ -53,6 +53,7 @@ var areas = []struct {
 	{"cancellation", cancellation},
 	{"transactions", transactions},
 	{"users", users},
+	{"topology", topology},
 	{"leader", leaderSwitch}, // the last: it changes the cluster
 }
 

@@ -15,6 +15,7 @@ type TopologyStats struct {
 	Static          bool          // only the nodes of the DSN are known
 	RolesKnown      bool
 	Refreshes       uint64 // readings that succeeded
+	Readings        uint64 // of those, how many read rows: the others learnt by a small question that nothing had changed
 	Failures        uint64 // readings that no node answered
 	Dials           uint64 // connections opened for the topology
 	DialFailures    uint64

@@ -222,7 +222,7 @@ func (l *loop) take(ctx context.Context, now *Reading) (changed bool) {
 	}
 	changed = l.publish(ctx, t)
 	l.have, l.distrust = now, false
-	l.noteSuccess()
+	l.noteSuccess(now.Rows)
 	if !t.Static && !l.buckets.refresh(ctx, l.control, l.state.topology.Load()) {
 		l.leave()
 		return changed
@@ -306,8 +306,13 @@ func (l *loop) noteSnapshot(t *metadata.Topology) {
 	})
 }
 
-func (l *loop) noteSuccess() {
-	l.state.count(func(s *metadata.TopologyStats) { s.Refreshes++ })
+func (l *loop) noteSuccess(rows bool) {
+	l.state.count(func(s *metadata.TopologyStats) {
+		s.Refreshes++
+		if rows {
+			s.Readings++
+		}
+	})
 	if l.failing {
 		l.failing = false
 		l.log.Info("picodata: topology is fresh again", "address", l.control.to.Address)

@@ -57,6 +57,7 @@ type Target struct {
 type Reading struct {
 	Topology *metadata.Topology
 	Whole    time.Time     // when all of it was read, not only what had changed
+	Rows     bool          // rows were read for it; false: nothing had changed
 	again    time.Duration // when all of it is read again
 
 	tiers   []metadata.Tier // as _pico_tier says

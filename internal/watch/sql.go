@@ -125,6 +125,7 @@ func (s *SQL) Read(ctx context.Context, q Querier, from Target, have *Reading) (
 		return next, nil
 	}
 
+	next.Rows = true
 	switch {
 	case readInstances:
 		rows, ok, err := s.reader.read(ctx, q, queryInstances, tableInstance, tablePeerAddress)

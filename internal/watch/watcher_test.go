@@ -306,6 +306,9 @@ func TestWatcherIntervalHasJitter(t *testing.T) {
 		} else if q := c.count(" ") - asked; q > int(n)+2*4 { // and all there is each five minutes
 			t.Errorf("%d questions in %d refreshes", q, n)
 		}
+		if s := w.Stats(); s.Readings < 2 || s.Readings > 4 {
+			t.Errorf("rows were read %d times in %d looks of twenty quiet minutes", s.Readings, s.Refreshes)
+		}
 		w.Hint(schema.HintConnectionLost)
 		synctest.Wait()
 		before = w.Stats().Refreshes
