@@ -71,6 +71,7 @@ type guard struct {
 	desc     []byte             // that frame
 	parsed   bool               // ParseComplete came since the last write
 	saw      servererr.Evidence // of the flight since the last write
+	told     bool               // the flight's outcome has come: CommandComplete, EmptyQueryResponse or an error
 	nulls    []byte             // a row of NULLs, reused
 	prepared *synthetic
 	wbuf     []byte
@@ -276,6 +277,7 @@ func (g *guard) frame(typ byte, length uint32, body []byte) (passage, error) {
 		if !validFields(body) {
 			return malformed("not a list of fields")
 		}
+		g.told = true
 		if fatalError(body) {
 			g.fatal = parseError(body)
 		}
@@ -286,6 +288,9 @@ func (g *guard) frame(typ byte, length uint32, body []byte) (passage, error) {
 	case 'Z':
 		if len(body) != 1 || body[0] != 'I' && body[0] != 'T' && body[0] != 'E' {
 			return malformed("not a transaction status")
+		}
+		if g.saw.Simple && !g.told {
+			return malformed("the end of an answer that never began")
 		}
 		g.outstanding--
 		g.status = body[0]
@@ -314,7 +319,10 @@ func (g *guard) frame(typ byte, length uint32, body []byte) (passage, error) {
 		}
 		g.swallow--
 		return remove, nil
+	case 'I':
+		g.told = true
 	case 'C':
+		g.told = true
 		if err := checkTag(body); err != nil {
 			if g.r < g.v {
 				return after, nil
@@ -450,7 +458,7 @@ func (g *guard) Write(p []byte) (int, error) {
 	if g.bind != nil && p[0] == 'B' {
 		g.bind = append(g.bind, p[frameHeader:min(len(p), int(be32(p[1:]))+1)]...)
 	}
-	g.parsed, g.saw = false, servererr.Evidence{Simple: p[0] == 'Q'}
+	g.parsed, g.told, g.saw = false, false, servererr.Evidence{Simple: p[0] == 'Q'}
 	n, err := g.nc.Write(b)
 	g.written += int64(n)
 	if err != nil {
