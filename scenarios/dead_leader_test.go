@@ -161,7 +161,7 @@ func TestDeadLeaderHoldsUpOnlyItsOwn(t *testing.T) {
 					}
 					// What was on its way through another node at the death hangs there: reads are taken back soon, and each
 					// of the two workers may lose the writes of the moment until keys are known.
-					if c.slowest > time.Second || c.unknown > 4 || c.done < 2000 {
+					if c.slowest > 2*time.Second || c.unknown > 4 || c.done < 2000 {
 						t.Errorf("%s: %d done, slowest %v, %d unknown", name, c.done, c.slowest, c.unknown)
 					}
 				}
@@ -181,7 +181,7 @@ func TestFrozenLeaderHoldsUpOnlyItsOwn(t *testing.T) {
 	mourning(t, func(t *testing.T, w *world, keys map[string][]int) {
 		all := mourn(t, w, keys, func(n *picotest.Node) { n.Freeze() })
 		for _, name := range []string{"healthy select", "healthy update", "global select"} {
-			if c := all[name]; c.slowest > 5*time.Second || c.unknown+c.failed > 0 {
+			if c := all[name]; c.slowest > 6*time.Second || c.unknown+c.failed > 0 {
 				t.Errorf("%s: slowest %v, %d unknown, %d failed: %v", name, c.slowest, c.unknown, c.failed, c.err)
 			}
 		}

@@ -41,10 +41,16 @@ type dead struct {
 
 // deadLeader is one of them.
 type deadLeader struct {
-	node    *pool.NodeInfo
-	since   time.Time
-	frozen  bool // its connections stand, and nothing comes over them
-	waiting atomic.Int64
+	node        *pool.NodeInfo
+	incarnation uint64
+	since       time.Time
+	frozen      bool // its connections stand, and nothing comes over them
+	waiting     atomic.Int64
+
+	// Under dead.mu: who waits has it asked again, one at a time.
+	probing bool
+	asked   time.Time
+	count   int
 }
 
 // alarm is a leader that was slow and answered a probe all the same.
@@ -53,10 +59,10 @@ type alarm struct {
 	until uint64 // tick before which it isn't probed again
 }
 
-// The pauses between the probes of a dead leader, doubled from the first to the last.
+// The pauses between the probes of a dead leader while somebody waits for it, doubled from the first to the last.
 const (
 	reprobeFirst = 250 * time.Millisecond
-	reprobeLast  = 5 * time.Second
+	reprobeLast  = time.Second
 )
 
 // Leaderless describes a wait for a leader that ended without one. Nothing was sent.
@@ -179,30 +185,85 @@ func isNetwork(err error) bool {
 
 // suspect notes that a leader doesn't answer. Unless a dial has shown it, a probe decides.
 func (x *Executor) suspect(n *pool.NodeInfo, shown bool) {
-	topo := x.Cluster.Topology()
-	if topo == nil || topo.Static || n.Replicaset == "" || x.closed.Load() {
+	if x.closed.Load() || x.dead.of(n.ID) != nil {
 		return
 	}
-	if l, ok := topo.Leader(n.Replicaset); !ok || l.UUID != n.ID {
+	if shown {
+		x.giveUp(n, false)
 		return
 	}
 	d := &x.dead
 	d.mu.Lock()
-	old := d.of(n.ID)
-	if old != nil {
-		d.mu.Unlock()
-		return
-	}
-	if shown {
-		d.set(n.ID, &deadLeader{node: n, since: x.Clock.Now()})
-		d.hurt.Store(true)
-	}
 	d.probes.Add(1)
 	d.mu.Unlock()
-	if shown {
+	go func() {
+		defer d.probes.Done()
+		if !x.answers(n) && !x.closed.Load() {
+			x.giveUp(n, true)
+		}
+	}()
+}
+
+// giveUp puts a leader on the list.
+func (x *Executor) giveUp(n *pool.NodeInfo, frozen bool) {
+	topo := x.Cluster.Topology()
+	if topo == nil || topo.Static || n.Replicaset == "" {
+		return
+	}
+	l, ok := topo.Leader(n.Replicaset)
+	if !ok || l.UUID != n.ID {
+		return
+	}
+	d := &x.dead
+	d.mu.Lock()
+	fresh := d.of(n.ID) == nil
+	if fresh {
+		now := x.Clock.Now()
+		d.set(n.ID, &deadLeader{node: n, incarnation: l.Incarnation, since: now, asked: now, frozen: frozen})
+		d.hurt.Store(true)
+	}
+	d.mu.Unlock()
+	if fresh {
 		x.mourn(n)
 	}
-	go x.probe(n, shown)
+}
+
+// answers asks a node whether it is there.
+func (x *Executor) answers(n *pool.NodeInfo) bool {
+	ctx, cancel := context.WithCancel(x.done)
+	defer cancel()
+	t := x.Clock.AfterFunc(max(x.Options.SuspectAfter, time.Second), cancel)
+	defer t.Stop()
+	err := x.Cluster.Probe(ctx, n)
+	return ctx.Err() == nil && (err == nil || !nobodyThere(err))
+}
+
+// reprobe has a dead leader asked again if it is time, and says when it will be.
+func (x *Executor) reprobe(l *deadLeader) time.Duration {
+	d := &x.dead
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	pause := min(reprobeFirst<<min(l.count, 8), reprobeLast)
+	if l.probing {
+		return pause
+	}
+	if since := x.Clock.Now().Sub(l.asked); since < pause {
+		return pause - since
+	}
+	l.probing = true
+	d.probes.Add(1)
+	go func() {
+		defer d.probes.Done()
+		alive := x.answers(l.node)
+		d.mu.Lock()
+		l.probing, l.asked = false, x.Clock.Now()
+		l.count++
+		d.mu.Unlock()
+		if alive {
+			x.alive(l.node)
+		}
+	}()
+	return pause
 }
 
 // mourn sees to what a leader's death means for statements: those that wait on a server without need are run again,
@@ -213,55 +274,22 @@ func (x *Executor) mourn(n *pool.NodeInfo) {
 	if x.Options.Routing == options.RoutingInsert {
 		x.Cluster.Hint(schema.HintRows) // what keys tell is of use now, whatever is routed otherwise
 	}
+	x.takeBack(n)
+	x.stuckAfter(time.Second, func() { // what was sent before keys were known
+		if x.dead.of(n.ID) != nil {
+			x.takeBack(n)
+		}
+	})
+}
+
+// takeBack interrupts reads that wait for a dead leader on a server, unless they end by themselves soon.
+func (x *Executor) takeBack(n *pool.NodeInfo) {
 	before := x.stuck.epoch.Add(1)
 	x.stuckAfter(stuckGrace, func() {
 		x.interrupt(func(f *flight) bool {
 			return f.epoch < before && f.rerun && (f.node == nil || f.node.ID == n.ID || concerns([]string{n.Tier}, f.tier) && (f.owner == "" || f.owner == n.Replicaset))
 		})
 	})
-}
-
-// probe asks a leader until it answers, or another leads.
-func (x *Executor) probe(n *pool.NodeInfo, known bool) {
-	d := &x.dead
-	defer d.probes.Done()
-	for attempt := 0; ; attempt++ {
-		if known || attempt > 0 {
-			if x.sleep(x.done, backoff(attempt, reprobeFirst, reprobeLast)) != nil || known && d.of(n.ID) == nil {
-				return
-			}
-		}
-		ctx, cancel := context.WithCancel(x.done)
-		t := x.Clock.AfterFunc(max(x.Options.SuspectAfter, time.Second), cancel)
-		err := x.Cluster.Probe(ctx, n)
-		late := ctx.Err() != nil && x.done.Err() == nil
-		t.Stop()
-		cancel()
-		switch {
-		case x.closed.Load():
-			return
-		case !late && (err == nil || !nobodyThere(err)):
-			if known {
-				x.alive(n)
-			}
-			return
-		case !known:
-			known = true
-			d.mu.Lock()
-			topo := x.Cluster.Topology()
-			l, ok := topo.Leader(n.Replicaset)
-			fresh := ok && l.UUID == n.ID && d.of(n.ID) == nil
-			if fresh {
-				d.set(n.ID, &deadLeader{node: n, since: x.Clock.Now(), frozen: true})
-				d.hurt.Store(true)
-			}
-			d.mu.Unlock()
-			if !fresh {
-				return
-			}
-			x.mourn(n)
-		}
-	}
 }
 
 // alive takes a leader off the list: it has answered.
@@ -284,7 +312,8 @@ func (x *Executor) leadersChanged(topo *metadata.Topology) {
 	defer d.mu.Unlock()
 	if m := d.leaders.Load(); m != nil {
 		for uuid, l := range *m {
-			if leader, ok := topo.Leader(l.node.Replicaset); !ok || leader.UUID != uuid {
+			leader, ok := topo.Leader(l.node.Replicaset)
+			if !ok || leader.UUID != uuid || leader.State == metadata.Online && leader.Incarnation > l.incarnation { // or it is back
 				d.set(uuid, nil)
 			}
 		}
@@ -311,47 +340,47 @@ func (x *Executor) leaderless(topo *metadata.Topology) bool {
 }
 
 // heldUp says whom a statement would wait for on the server; nil: it can be answered.
-func (r *run) heldUp() *Leaderless {
+func (r *run) heldUp() (*Leaderless, *deadLeader) {
 	p, d := &r.plan, &r.x.dead
 	if p.Hinted {
-		return nil
+		return nil, nil
 	}
 	leader := d.of(p.InstanceUUID)
 	switch {
 	case p.Kind == route.Leader || p.Kind == route.Filter:
 		if leader == nil || p.Kind == route.Filter && p.Role != options.RoleLeader {
-			return nil
+			return nil, nil
 		}
-		return r.x.leaderlessOf(leader)
+		return r.x.leaderlessOf(leader), leader
 	case p.Reason == route.NoLeader && p.BucketKnown:
 		if r.x.Options.InstanceRole == options.RoleLeader {
-			return nil // the pool waits: it has nobody else
+			return nil, nil // the pool waits: it has nobody else
 		}
 		if topo := r.x.Cluster.Topology(); topo == nil || !topo.RolesKnown {
-			return nil
+			return nil, nil
 		}
 		if leader != nil {
-			return r.x.leaderlessOf(leader)
+			return r.x.leaderlessOf(leader), leader
 		}
-		return &Leaderless{Replicaset: p.Replicaset, Tier: p.Tier}
+		return &Leaderless{Replicaset: p.Replicaset, Tier: p.Tier}, nil
 	}
 	// A statement that its key doesn't bring to one owner goes to all of its tier.
 	switch r.text.Info.Class {
 	case sqltext.Read, sqltext.Insert, sqltext.Update, sqltext.Delete:
 	default:
-		return nil
+		return nil, nil
 	}
 	tier, ok := r.x.routing.tierOf(r.text)
 	m := d.leaders.Load()
 	if !ok || m == nil {
-		return nil
+		return nil, nil
 	}
 	for _, l := range *m {
 		if l.node.Tier == tier {
-			return r.x.leaderlessOf(l)
+			return r.x.leaderlessOf(l), l
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 func (x *Executor) leaderlessOf(l *deadLeader) *Leaderless {
@@ -363,11 +392,9 @@ func (r *run) awaitLeader() error {
 	x := r.x
 	var over <-chan struct{}
 	var began time.Time
-	var l *deadLeader
-	defer func() { l.counted(-1) }()
 	for {
 		changed := x.dead.next()
-		why := r.heldUp()
+		why, leader := r.heldUp()
 		if why == nil {
 			return nil
 		}
@@ -382,19 +409,16 @@ func (r *run) awaitLeader() error {
 			over = limit
 			x.Cluster.Hint(schema.HintSwitchover)
 		}
-		l.counted(-1)
-		l = x.dead.of(r.plan.InstanceUUID)
-		l.counted(1)
-		select {
-		case <-changed:
-		case <-r.ctx.Done():
-			why.Waited, why.Cause = x.Clock.Now().Sub(began), r.ctx.Err()
-			return x.Faults.Leaderless(why)
-		case <-over:
+		err := r.waitOn(leader, changed, over)
+		if err != nil {
+			if err == ErrClosed {
+				return err
+			}
 			why.Waited = x.Clock.Now().Sub(began)
+			if err != errWaited {
+				why.Cause = err
+			}
 			return x.Faults.Leaderless(why)
-		case <-x.done.Done():
-			return ErrClosed
 		}
 		if err := r.decide(); err != nil {
 			return err
@@ -402,11 +426,30 @@ func (r *run) awaitLeader() error {
 	}
 }
 
-// counted counts who waits for the leader; nil: nobody is known to be waited for.
-func (l *deadLeader) counted(n int64) {
+// errWaited ends a wait whose limit is reached.
+var errWaited = errors.New("dead_leader_timeout is over")
+
+// waitOn waits for a change, or until a dead leader can be asked again.
+func (r *run) waitOn(l *deadLeader, changed, over <-chan struct{}) error {
+	var look chan struct{} // never, if nobody is known who could answer
 	if l != nil {
-		l.waiting.Add(n)
+		l.waiting.Add(1)
+		defer l.waiting.Add(-1)
+		look = make(chan struct{})
+		t := r.x.Clock.AfterFunc(r.x.reprobe(l), func() { close(look) })
+		defer t.Stop()
 	}
+	select {
+	case <-changed:
+	case <-look:
+	case <-r.ctx.Done():
+		return r.ctx.Err()
+	case <-over:
+		return errWaited
+	case <-r.x.done.Done():
+		return ErrClosed
+	}
+	return nil
 }
 
 // watchFlights looks once in a while for statements that a leader leaves without an answer, as long as there are
