@@ -122,10 +122,13 @@ func (r *run) settle() error {
 	r.sql = r.text.SQL
 	if r.x.Options.FloatGuard {
 		for i := range r.args {
-			if _, ok := r.args[i].Value.(float64); ok {
+			switch r.args[i].Value.(type) {
+			case float64, string: // of an infinity, perhaps
 				r.sql = r.x.texts.variant(r.text, r)
-				break
+			default:
+				continue
 			}
+			break
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package hazard
 import (
 	"database/sql/driver"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -84,11 +85,41 @@ const spaces = 6
 // Variants is the number of patterns that Pattern numbers.
 const Variants = 1 << spaces
 
+// Fraction reports whether an argument is a number that the server can't take for an integer: one with a fraction, or an infinity. A
+// float goes as text, so that a text which reads as such a number is the same to the server; whether its column is DOUBLE is not
+// known here, and a form of the text too many does no harm.
+func Fraction(v driver.Value) bool {
+	switch x := v.(type) {
+	case float64:
+		return x != math.Trunc(x)
+	case string:
+		return fractionText(x)
+	}
+	return false
+}
+
+// longestNumber is the longest text that is looked at as a number: 38 digits of a DECIMAL with sign, point and exponent.
+const longestNumber = 48
+
+func fractionText(s string) bool {
+	if s == "" || len(s) > longestNumber || s[0] > '9' && s != "Infinity" {
+		return false
+	}
+	if s == "Infinity" || s == "-Infinity" {
+		return true
+	}
+	if strings.IndexByte(s, '.') < 0 && strings.IndexByte(s, 'e') < 0 && strings.IndexByte(s, 'E') < 0 {
+		return false
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	return err == nil && f != math.Trunc(f)
+}
+
 // Pattern tells which arguments are numbers with a fraction. n is the pattern's number from 0, for none, to Variants-1, or -1: then
 // one of the later arguments is among them.
 func Pattern(args []driver.NamedValue) (n int) {
 	for i := range args {
-		if f, ok := args[i].Value.(float64); ok && f != math.Trunc(f) {
+		if Fraction(args[i].Value) {
 			if i >= spaces {
 				return -1
 			}
@@ -108,7 +139,7 @@ func Suffix(args []driver.NamedValue) string {
 	b[0] = '\n'
 	for i := range args {
 		b[i+1] = ' '
-		if f, ok := args[i].Value.(float64); ok && f != math.Trunc(f) {
+		if Fraction(args[i].Value) {
 			b[i+1], last = '\t', i+1
 		}
 	}
