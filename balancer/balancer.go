@@ -8,18 +8,8 @@ package balancer
 
 import "github.com/picodata/go-picodata/options"
 
-// New returns the strategy that a configuration asks for: its Balancer if it has one, else the
-// built-in one of balance_strategy, in either case behind prefer_zones if that is set.
-// A prefer_zones item that doesn't parse is ignored here; Config.Validate reports it.
-func New(cfg *options.Config) options.Balancer {
-	if zones := ParseZones(cfg.PreferZones); len(zones) > 0 {
-		return NewPrefer(zones, func() options.Balancer { return Strategy(cfg) })
-	}
-	return Strategy(cfg)
-}
-
-// Strategy is New without prefer_zones, for a caller that sorts nodes by zone itself. Every
-// call returns a new value with a state of its own, except where the configuration carries a Balancer: that
+// Strategy returns the strategy that a configuration asks for: its Balancer if it has one, else the built-in one of
+// balance_strategy. Sorting nodes by zone, priority and weight 0 is the caller's. Every call returns a new value with a state of its own, except where the configuration carries a Balancer: that
 // one is returned each time.
 func Strategy(cfg *options.Config) options.Balancer {
 	if cfg.Balancer != nil {

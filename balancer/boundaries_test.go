@@ -131,23 +131,6 @@ func TestBusyEqualsAreDrawn(t *testing.T) {
 	}
 }
 
-// Prefer looks at the zones of the candidates that it is shown, not of those that it was shown before.
-func TestPreferFollowsTheCandidates(t *testing.T) {
-	p := NewPrefer(ParseZones([]string{"dc=a"}), func() options.Balancer { return NewRandom() })
-	cs := candidates(1, 1, 1)
-	for near := range cs {
-		for i := range cs {
-			cs[i].Zone = map[string]string{"dc": "b"}
-		}
-		cs[near].Zone = map[string]string{"dc": "a"}
-		for rnd := range uint64(20) {
-			if got := p.Pick(cs, mix(rnd, 0)); got != near {
-				t.Fatalf("chose %d, near is %d", got, near)
-			}
-		}
-	}
-}
-
 // Each strategy that has a name is built, and no two are the same.
 func TestEveryStrategyIsBuilt(t *testing.T) {
 	seen := map[string]options.BalanceStrategy{}

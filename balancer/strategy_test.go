@@ -126,62 +126,32 @@ func TestNearestStaysInTheWindow(t *testing.T) {
 	}
 }
 
-func TestPreferZonesWithFallBack(t *testing.T) {
-	cfg := options.New()
-	cfg.PreferZones = []string{"DC=m1/RACK=r7", "DC=m1", "REGION=eu"}
-	b := New(cfg)
-	cs := candidates(10, 10, 10, 10)
-	cs[0].Zone = map[string]string{"DC": "M2", "REGION": "EU"}
-	cs[1].Zone = map[string]string{"DC": "M1", "RACK": "R1", "REGION": "EU"}
-	cs[2].Zone = map[string]string{"DC": "M1", "RACK": "R7"}
-	cs[3].Zone = nil
-	for _, want := range []int{2, 1, 0, 3} {
-		count := pickMany(b, cs, 50, 1)
-		at := -1
-		for i := range cs {
-			if cs[i].Index == want {
-				at = i
-			}
-		}
-		if count[at] != 50 {
-			t.Fatalf("want only candidate %d of %v: %v", want, cs, count)
-		}
-		cs = append(cs[:at], cs[at+1:]...)
-		if len(cs) == 0 {
-			break
+// A node is of the first zone that it matches whole, whatever the case of the letters.
+func TestZoneLevels(t *testing.T) {
+	zones := ParseZones([]string{"DC=m1/RACK=r7", "DC=m1", "REGION=eu"})
+	for level, domain := range []map[string]string{
+		{"DC": "M1", "RACK": "R7"}, {"DC": "M1", "RACK": "R1", "REGION": "EU"}, {"dc": "M2", "REGION": "EU"}, nil,
+	} {
+		if got := zones.Level(domain); got != level {
+			t.Errorf("%v is of level %d, want %d", domain, got, level)
 		}
 	}
 }
 
-// The wrapped strategy goes on smoothly within a zone.
-func TestPreferKeepsTheTurn(t *testing.T) {
-	cfg := options.New()
-	cfg.PreferZones = []string{"DC=1"}
-	b := New(cfg)
-	cs := candidates(10, 10, 10, 10)
-	for i := range 3 {
-		cs[i].Zone = map[string]string{"DC": "1"}
-	}
-	count := pickMany(b, cs, 300, 4)
-	if count[0] != 100 || count[1] != 100 || count[2] != 100 {
-		t.Errorf("chosen %v, want 100 each of the first three", count)
-	}
-}
-
-func TestNewFollowsTheConfiguration(t *testing.T) {
+func TestStrategyFollowsTheConfiguration(t *testing.T) {
 	cfg := options.New()
 	for strategy, want := range map[options.BalanceStrategy]string{
 		options.RoundRobin: "*balancer.RoundRobin", options.Random: "*balancer.Random",
 		options.LeastBusy: "*balancer.LeastBusy", options.Nearest: "*balancer.Nearest",
 	} {
 		cfg.BalanceStrategy = strategy
-		if got := fmt.Sprintf("%T", New(cfg)); got != want {
+		if got := fmt.Sprintf("%T", Strategy(cfg)); got != want {
 			t.Errorf("strategy %v is %s, want %s", strategy, got, want)
 		}
 	}
 	own := NewNearest()
 	cfg.Balancer = own
-	if New(cfg) != options.Balancer(own) {
+	if Strategy(cfg) != options.Balancer(own) {
 		t.Error("the user's strategy isn't used")
 	}
 }
@@ -189,7 +159,6 @@ func TestNewFollowsTheConfiguration(t *testing.T) {
 func everyStrategy() map[string]options.Balancer {
 	return map[string]options.Balancer{
 		"round_robin": NewRoundRobin(), "random": NewRandom(), "least_busy": NewLeastBusy(), "nearest": NewNearest(),
-		"prefer": NewPrefer(ParseZones([]string{"DC=1"}), func() options.Balancer { return NewRoundRobin() }),
 	}
 }
 

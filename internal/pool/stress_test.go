@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
 )
 
@@ -134,4 +137,76 @@ func TestLeaseAllocatesNothing(t *testing.T) {
 		}
 		quiesce(t, g, f)
 	}
+}
+
+var stressLarge = flag.Bool("pool.large", false, "run TestStressManyNodes with 10,000 waiters, 1,000 nodes and 100 snapshots")
+
+// Many waiters of all kinds, for a cap that is a fraction of them, while snapshots switch leaders and take nodes away and
+// back. Everybody gets an answer, the laws hold and nothing is left. Use it with -race.
+func TestStressManyNodes(t *testing.T) {
+	waiters, nodes, snapshots := 1000, 100, 10
+	if *stressLarge {
+		waiters, nodes, snapshots = 10_000, 1000, 100
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	f := newNet()
+	o := options.New()
+	o.MaxConns = nodes + nodes/5
+	o.AcquireTimeout = 0
+	g := New(Config{Dial: f.dial, Classify: classify, Options: o, OnEvent: func(Event) {}})
+	snapshot := func(round int) []NodeSpec {
+		specs := make([]NodeSpec, 0, nodes)
+		for i := range nodes {
+			if i%7 == round%7 && round < snapshots {
+				continue // gone, for once
+			}
+			s := spec(fmt.Sprintf("n%d", i), 10, 4)
+			s.Replicaset = fmt.Sprintf("rs%d", i/2)
+			s.Role = metadata.Role(1 + (i+round)%2)
+			specs = append(specs, s)
+		}
+		return specs
+	}
+	g.Apply(snapshot(snapshots))
+	var callers sync.WaitGroup
+	var none atomic.Int64
+	for i := range waiters {
+		rnd := rand.New(rand.NewPCG(seed, uint64(i)))
+		callers.Go(func() {
+			for range 5 {
+				req := Request{Strict: rnd.IntN(2) == 0}
+				switch rnd.IntN(4) {
+				case 0:
+					req.Node = fmt.Sprintf("n%d", rnd.IntN(nodes))
+				case 1:
+					req.Replicaset, req.Role = fmt.Sprintf("rs%d", rnd.IntN(nodes/2)), options.RoleLeader
+				case 2:
+					req.Role = options.RoleReplica
+				}
+				l, err := g.Lease(context.Background(), req)
+				var no *NoNodeError
+				switch {
+				case err == nil:
+					runtime.Gosched()
+					l.Release()
+				case errors.As(err, &no):
+					none.Add(1)
+				default:
+					t.Errorf("%+v: %v", req, err)
+				}
+			}
+		})
+	}
+	for round := range snapshots {
+		g.Apply(snapshot(round))
+		if err := g.check(); err != nil {
+			t.Errorf("law broken: %v", err)
+		}
+	}
+	g.Apply(snapshot(snapshots))
+	callers.Wait()
+	mustHold(t, g)
+	t.Logf("%d of %d requests found no node", none.Load(), 5*waiters)
+	quiesce(t, g, f)
 }
