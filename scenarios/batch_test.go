@@ -25,6 +25,9 @@ func startBatches(t *testing.T, opts ...options.Option) (*picotest.Cluster, *sql
 	for i := range 100 {
 		b.Queue("insert into items values ($1, $2, $3)", i, fmt.Sprint("item ", i), float64(i)+0.5)
 	}
+	if b.Len() != 100 {
+		t.Errorf("%d statements of 100", b.Len())
+	}
 	if err := b.Run(t.Context(), db); err != nil {
 		t.Fatal(err)
 	}

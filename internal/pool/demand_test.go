@@ -261,7 +261,7 @@ func TestCappedStarvation(t *testing.T) {
 							default:
 							}
 							// Demand moves all at once, and most of it is for one kind.
-							kind := int(time.Now().UnixMilli()/300) % len(kinds)
+							kind := int(time.Now().UnixMilli() / 300 % int64(len(kinds)))
 							if rnd.IntN(4) == 0 {
 								kind = rnd.IntN(len(kinds))
 							}

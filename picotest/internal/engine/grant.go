@@ -145,14 +145,3 @@ func (c *catalog) granteeObject(name, kind string) (object, *Error) {
 func (c *catalog) mayGrant(by *user, what object) bool {
 	return by.id == idAdmin || by.id == idService || what.id >= 0 && what.owner == by.id
 }
-
-// spoken gives the storage's word for a kind of object.
-func spoken(kind string) string {
-	switch kind {
-	case "table":
-		return "space"
-	case "routine":
-		return "function"
-	}
-	return kind
-}
