@@ -61,6 +61,7 @@ require (
 	github.com/lann/builder v0.0.0-20180802200727-47ae307949d0 // indirect
 	github.com/lann/ps v0.0.0-20150810152359-62de8c46ede0 // indirect
 	github.com/picodata/go-picodata/contrib/bunpico v0.0.0-00010101000000-000000000000
+	github.com/picodata/go-picodata/contrib/entpico v0.0.0-00010101000000-000000000000
 	github.com/picodata/go-picodata/contrib/goosepico v0.0.0-00010101000000-000000000000
 	github.com/picodata/go-picodata/contrib/gormpico v0.0.0-00010101000000-000000000000
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
@@ -76,3 +77,5 @@ replace github.com/picodata/go-picodata/contrib/gormpico => ../gormpico
 replace github.com/picodata/go-picodata/contrib/bunpico => ../bunpico
 
 replace github.com/picodata/go-picodata/contrib/goosepico => ../goosepico
+
+replace github.com/picodata/go-picodata/contrib/entpico => ../entpico

@@ -10,12 +10,11 @@ import (
 	"os"
 	"time"
 
-	"entgo.io/ent/dialect"
-	entsql "entgo.io/ent/dialect/sql"
-
 	_ "github.com/picodata/go-picodata"
+	"github.com/picodata/go-picodata/contrib/entpico"
 	"github.com/picodata/go-picodata/contrib/libraries/ent/store"
 	"github.com/picodata/go-picodata/contrib/libraries/ent/store/city"
+	"github.com/picodata/go-picodata/contrib/libraries/ent/store/migrate"
 )
 
 func main() {
@@ -30,18 +29,20 @@ func run(ctx context.Context, dsn string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	client := store.NewClient(store.Driver(entsql.OpenDB(dialect.Postgres, pool)))
+	client := store.NewClient(store.Driver(entpico.OpenDB(pool, migrate.Tables...)))
 	defer client.Close()
-	// ent's own migration asks PostgreSQL's catalog; goose or a plain statement makes the table.
-	if _, err := pool.ExecContext(ctx, `CREATE TABLE cities (id INTEGER PRIMARY KEY, name TEXT NOT NULL, region INTEGER, founded DATETIME NOT NULL)`); err != nil {
+	// In the place of client.Schema.Create, which asks PostgreSQL's catalog.
+	if err := entpico.Create(ctx, pool, migrate.Tables...); err != nil {
 		return err
 	}
 	founded := time.Date(1135, 1, 1, 0, 0, 0, 0, time.UTC)
+	var cities []*store.CityCreate
 	for i, name := range []string{"Tver", "Perm", "Omsk"} {
-		// With SetID ent doesn't ask the database for a key.
-		if err := client.City.Create().SetID(int64(i)).SetName(name).SetRegion(int64(10 * i)).SetFounded(founded).Exec(ctx); err != nil {
-			return err
-		}
+		cities = append(cities, client.City.Create().SetID(int64(i)).SetName(name).SetRegion(int64(10*i)).SetFounded(founded))
+	}
+	// One INSERT. Each has its id: Picodata makes none.
+	if err := client.City.CreateBulk(cities...).Exec(ctx); err != nil {
+		return err
 	}
 	if err := client.City.UpdateOneID(0).SetName("Тверь").Exec(ctx); err != nil {
 		return err
