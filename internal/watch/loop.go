@@ -151,7 +151,7 @@ func (l *loop) noteHint(hinted bool, out outcome) {
 	}
 	if l.idle++; l.idle >= l.patience {
 		l.idle, l.patience = 0, min(2*l.patience, most)
-		l.leave()
+		l.control.leave() // the next one's mark tells whether this one has missed something
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/picodata/go-picodata/internal/servererr"
 )
 
 // The parts of the question. Columns of all parts have the same types, since one answer holds them all.
@@ -56,13 +58,23 @@ func (m *marker) read(ctx context.Context, q Querier, withTables bool) (found ma
 	}
 	for m.form != markNone {
 		found, err = m.ask(ctx, q, m.form, withTables)
-		if err == nil || !isServerError(err) {
+		if err == nil || !notUnderstood(err) {
 			return found, err
 		}
 		m.form++ // that server doesn't understand the question
 		m.refused = m.reader.clock.Now()
 	}
 	return mark{}, nil
+}
+
+// notUnderstood tells a server that can't answer a question from one that can't at present.
+func notUnderstood(err error) bool {
+	r, ok := servererr.Of(err)
+	switch r.Kind {
+	case servererr.Other, servererr.Query, servererr.Unsupported, servererr.Parameters:
+		return ok
+	}
+	return false
 }
 
 func (m *marker) ask(ctx context.Context, q Querier, form markForm, withTables bool) (found mark, err error) {
