@@ -10,6 +10,10 @@ import (
 func (s *session) query(sql string) bool {
 	st := s.begin(sql, nil)
 	stmt, bad := s.prepare(sql, nil)
+	if bad == nil && s.statements[""] != nil {
+		// The server runs it as an unnamed statement, which takes the place of one that was there.
+		bad = s.keep(&statement{stmt: stmt, sql: sql})
+	}
 	if bad == nil {
 		bad = countParameters(0, len(stmt.Params()), "")
 	}

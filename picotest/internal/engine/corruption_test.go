@@ -1,6 +1,9 @@
 package engine
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestKeptPlans: a double without a fraction makes the plan of a text one for integers, until the text differs.
 func TestKeptPlans(t *testing.T) {
@@ -57,4 +60,26 @@ func TestUnreadableUUIDs(t *testing.T) {
 	b.want("INSERT 0 1", "insert into t values (8, null)")
 	b.want("8; SELECT 1", "select id from t where id = 8")
 	b.want("SELECT 0", "select id from t where id = 8 option (read_preference = replica)")
+}
+
+// TestFailedFirstInsert: what a failed INSERT made on its way is undone with it, and what comes later finds its table.
+func TestFailedFirstInsert(t *testing.T) {
+	b := newBench(t, "26.2")
+	b.run("create table t (id int primary key, v int)")
+	if got := b.run("insert into t values (1, 1), (1, 2)"); got[0] != '!' {
+		t.Fatalf("a duplicate within a statement: %s", got)
+	}
+	b.want("INSERT 0 1", "insert into t values (1, 1)")
+	b.want("1|1; SELECT 1", "select * from t")
+}
+
+func TestLimitsOfStorage(t *testing.T) {
+	b := newBench(t, "26.2")
+	b.run("create table t (id int primary key, s text)")
+	if got := b.run("insert into t values (1, $1)", strings.Repeat("x", 1<<20+1)); !strings.Contains(got, "tuple is too large") {
+		t.Errorf("a row over 1 MB: %.200s", got)
+	}
+	if got := b.run("select 1" + strings.Repeat(" union select 1", 31)); !strings.Contains(got, "exceeds the limit (30)") {
+		t.Errorf("31 unions: %.200s", got)
+	}
 }

@@ -112,9 +112,6 @@ func (a *analyzer) emitLiteral(x *grammar.Literal, t sqlType) string {
 	if c, ok := convert(v, t); ok && t != typeUnknown {
 		v = c
 	}
-	if d, ok := v.(Decimal); ok && x.Kind == grammar.DoubleLiteral && d.int().Sign() == 0 {
-		v = Decimal{} // a double too small for a decimal
-	}
 	return cellLiteral(toCell(v))
 }
 
@@ -247,7 +244,7 @@ func (a *analyzer) emitBinary(x *grammar.Binary, sc *scope) string {
 			}
 		}
 		if t.array {
-			return fmt.Sprintf("p_compare(%s, %d)", l, t.code())
+			return fmt.Sprintf("p_compare(%s, %d, %s)", l, t.code(), r)
 		}
 		return "(" + compared(a.comparand(x.L, sc), t) + " " + op + " " + a.comparand(x.R, sc) + ")"
 	}

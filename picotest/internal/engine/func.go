@@ -21,6 +21,7 @@ const (
 	// The storage's integers go up to 2^64-1, but the wire has none for the upper half.
 	textUnsigned = "encoding error: out of range integral type conversion attempted"
 	textOverflow = "Failed to execute SQL statement: integer is overflowed"
+	textRange    = "Failed to compile SQL statement: RANGE must use only UNBOUNDED or CURRENT ROW"
 	textMany     = "Failed to execute SQL statement: Expression subquery returned more than 1 row"
 	textDivision = "Failed to execute SQL statement: division by zero"
 )
@@ -51,7 +52,7 @@ func (d *db) defineFunctions() error {
 		def(name, 2, func(a []cell) (cell, string) { return op.apply(a[0], a[1]) })
 	}
 	def("p_number", 2, func(a []cell) (cell, string) { return toNumber(a[0], baseType(a[1].(int64))), "" })
-	def("p_compare", 2, func(a []cell) (cell, string) {
+	def("p_compare", 3, func(a []cell) (cell, string) {
 		t := typeOfCode(a[1].(int64))
 		return nil, "Type mismatch: can not convert " + storageText(fromCell(a[0], t), t) + " to comparable type"
 	})

@@ -308,7 +308,7 @@ func convertDecimal(v Value) (Value, bool) {
 		return DecimalFromInt(x), true
 	case float64:
 		if x != 0 && math.Abs(x) < 1e-38 {
-			return Decimal{scale: maxDecimalDigits}, true
+			return Decimal{}, true // too small for a decimal
 		}
 		d, err := ParseDecimal(strings.TrimSuffix(shortFloat(x), ".0"))
 		return d, err == nil

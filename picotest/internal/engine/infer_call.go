@@ -131,6 +131,9 @@ func (a *analyzer) inferCall(x *grammar.FuncCall, want sqlType, sc *scope) (sqlT
 	if f.aggregate && len(x.Args) > 1 && len(f.overloads[len(f.overloads)-1].args) == 1 {
 		return typeUnknown, 0, refuse("invalid query: Expected one argument for aggregate: %q.", name)
 	}
+	if f.volatile && len(x.Args) == 1 && isNull(x.Args[0]) {
+		a.doomed = `failed to decode tuple: invalid type: unit value, expected a string when decoding msgpack b"\x91\xc0" into rust type (smol_str::SmolStr,)`
+	}
 	if name == "substring" && len(x.Args) == 3 && negativeLiteral(x.Args[2]) {
 		return typeUnknown, 0, refuse("invalid expression: Length parameter in substring cannot be negative.")
 	}
@@ -209,6 +212,9 @@ func (a *analyzer) inferWindowSpec(w *grammar.WindowSpec, sc *scope) *Error {
 	}
 	if w.Frame == nil {
 		return nil
+	}
+	if f := w.Frame; f.Unit == grammar.FrameRange && (f.Start.Offset != nil || f.End != nil && f.End.Offset != nil) {
+		a.doomed = textRange
 	}
 	kind := "ROWS"
 	if w.Frame.Unit == grammar.FrameRange {

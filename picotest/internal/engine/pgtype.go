@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -197,6 +198,9 @@ func decodeBinary(oid uint32, b []byte) (Value, bool) {
 	case OIDTimestamptz:
 		if len(b) == 8 {
 			us := int64(binary.BigEndian.Uint64(b))
+			if us == math.MaxInt64 || us == math.MinInt64 {
+				return nil, false // PostgreSQL's infinities
+			}
 			sec, rest := us/1e6, us%1e6
 			if rest < 0 {
 				sec, rest = sec-1, rest+1e6
@@ -288,6 +292,9 @@ func clampInt(f float64) int64 {
 	return int64(f)
 }
 
+// maxBinaryDigits is what a decimal may have in binary form; its text may have 38.
+const maxBinaryDigits = 28
+
 func encodeBinary(v Value, oid uint32) ([]byte, error) {
 	switch v := v.(type) {
 	case bool:
@@ -317,6 +324,9 @@ func encodeBinary(v Value, oid uint32) ([]byte, error) {
 	case hugeDouble:
 		return binary.BigEndian.AppendUint64(nil, math.Float64bits(float64(v))), nil
 	case Decimal:
+		if digitCount(v.int()) > maxBinaryDigits {
+			return nil, errors.New("encoding error: Invalid decimal: overflow from too many digits")
+		}
 		return encodeNumeric(v), nil
 	case UUID:
 		return v[:], nil

@@ -49,6 +49,9 @@ func (s *Stmt) buildInsert(n *grammar.Insert) *Error {
 		return refuse("unexpected number of values: invalid number of values: %d. Table %s expects %d column(s).", len(q.columns), t.name, len(want))
 	}
 	for i, c := range q.columns {
+		if len(q.values) > 0 && a.givenNumeric(q.values[0].Items[i]) && want[i] == typeDouble {
+			c.typ = typeNumeric
+		}
 		if got := c.typ.expr(); wish != nil && got != typeUnknown && !assignable(got, want[i]) {
 			return refuse("INSERT column at position %d is of type %s, but expression is of type %s", i+1, want[i], got)
 		}
@@ -97,6 +100,12 @@ func assignable(from, to sqlType) bool {
 		return to.base == tAny && !to.array
 	}
 	return to.base == tAny || to.base == tMap && from.base == tAny
+}
+
+// givenNumeric tells whether an expression is a parameter that the client sends as a decimal, which doesn't pass for a double.
+func (a *analyzer) givenNumeric(x grammar.Expr) bool {
+	p, ok := unparen(x).(*grammar.Param)
+	return ok && a.param(p.Index).oid == OIDNumeric
 }
 
 func isConstant(x grammar.Expr) bool {

@@ -127,7 +127,7 @@ func (s *Stmt) storageError(text string, v View) *Error {
 	if text == textUnsigned {
 		return bare("%s", text)
 	}
-	if text == textMany && s.tier != "" {
+	if (text == textMany || text == textRange) && s.tier != "" {
 		return refuse("Query 2 from EXPLAIN (RAW): %s", text) // the subquery was the first
 	}
 	if s.tier != "" && !v.Local && len(v.Copies) > 0 {

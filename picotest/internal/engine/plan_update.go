@@ -52,6 +52,9 @@ func (s *Stmt) buildUpdate(n *grammar.Update) *Error {
 	a := s.an
 	a.constants = true
 	t, src, sc, from, err := s.target(n.Table)
+	if err == nil {
+		err = t.indexedBy(n.IndexedBy)
+	}
 	if err != nil {
 		return err
 	}
@@ -105,6 +108,9 @@ func (s *Stmt) buildUpdate(n *grammar.Update) *Error {
 			return err
 		}
 		got := a.effective(as.Value)
+		if a.givenNumeric(as.Value) && col.typ == typeDouble {
+			got = typeNumeric
+		}
 		if got != typeUnknown && !assignable(got, col.typ.expr()) {
 			return refuse("column %q is of type %s, but expression is of type %s", col.name, col.typ, got)
 		}
@@ -121,6 +127,9 @@ func (s *Stmt) buildUpdate(n *grammar.Update) *Error {
 func (s *Stmt) buildDelete(n *grammar.Delete) *Error {
 	s.kind, s.tag, s.counted, s.options = DML, "DELETE", true, n.Options
 	t, src, sc, from, err := s.target(n.Table)
+	if err == nil {
+		err = t.indexedBy(n.IndexedBy)
+	}
 	if err != nil {
 		return err
 	}
@@ -189,8 +198,13 @@ func (p *changePlan) run(s *Stmt, r *runState, args []Value, v View) (*Result, *
 	if p.table.system {
 		return p.system(s, r, args, v)
 	}
+	o, err := s.resolveOptions(args)
+	if err != nil {
+		return nil, err
+	}
+	o.MotionRowMax = 0 // rows are changed where they lie
 	find := func(c Copy) ([][]cell, *Error) {
-		return s.rows(s.eng.begin(v.Instance), p.code, args, v, map[int][]Copy{p.marker: {c}}, nil)
+		return s.rows(s.eng.begin(v.Instance), p.code, args, v, map[int][]Copy{p.marker: {c}}, &o)
 	}
 	found := map[Copy][][]cell{}
 	if p.movesRows() {

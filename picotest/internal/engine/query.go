@@ -202,9 +202,15 @@ func (a *analyzer) chain(out *query, sc *scope, want []sqlType) *Error {
 		}
 		b.WriteString(code)
 	}
+	if n := len(out.node.Terms); n > maxTerms {
+		a.doomed = fmt.Sprintf("Failed to compile SQL statement: The number of UNION or EXCEPT or INTERSECT operations %d exceeds the limit (%d)", n, maxTerms)
+	}
 	out.code = b.String()
 	return a.tail(out, sc)
 }
+
+// maxTerms is the storage's limit for the SELECTs that set operators join.
+const maxTerms = 30
 
 // tail adds ORDER BY and LIMIT. Both work on what the SELECTs put out: ORDER BY knows nothing of their sources.
 func (a *analyzer) tail(out *query, sc *scope) *Error {

@@ -193,11 +193,9 @@ func (a *analyzer) items(n *grammar.SelectCore, sc *scope, want []sqlType) (stri
 		switch ref, isRef := unparen(it.Expr).(*grammar.ColumnRef); {
 		case it.Alias != nil:
 			col.name = it.Alias.Name
-		case isRef:
-			col.name = ref.Column.Name
-			if b := a.columns[ref]; b.source != nil {
-				col.of = b.source.columns[b.index].scan(b.source)
-			}
+		case isRef && a.columns[ref].source != nil:
+			b := a.columns[ref]
+			col.name, col.of = ref.Column.Name, b.source.columns[b.index].scan(b.source)
 		default:
 			unnamed++
 			col.name = fmt.Sprintf("col_%d", unnamed)

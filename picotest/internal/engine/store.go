@@ -33,6 +33,8 @@ type store struct {
 	// epoch grows whenever a physical table is made or dropped.
 	epoch uint64
 	texts map[*table]*tableTexts
+	// made are the physical tables, table id and copy number, that the running change has made.
+	made [][2]uint64
 	// spoilt are the tables, by id, that hold a row which can't be read.
 	spoilt map[uint64]bool
 	// latest is each table as of its last DDL: rows of older versions fit its copies too.
@@ -141,6 +143,7 @@ func (s *store) ensure(t *table, c *dataCopy) (string, error) {
 		s.phys[t.id] = map[int]bool{}
 	}
 	s.phys[t.id][c.n] = true
+	s.made = append(s.made, [2]uint64{t.id, uint64(c.n)})
 	s.epoch++
 	for _, ix := range t.indexes {
 		if err := s.index(t, ix, c.n); err != nil {
@@ -148,6 +151,16 @@ func (s *store) ensure(t *table, c *dataCopy) (string, error) {
 		}
 	}
 	return name, nil
+}
+
+// unmake forgets the physical tables that a change made which was undone.
+func (s *store) unmake() {
+	for _, k := range s.made {
+		delete(s.phys[k[0]], int(k[1]))
+	}
+	s.made = nil
+	s.epoch++
+	s.db.forget()
 }
 
 func (t *table) pkSlots() []string {

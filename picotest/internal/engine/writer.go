@@ -69,6 +69,7 @@ func (s *Stmt) writeAll(t *table, v View, rows []newRow, f func(w *writer) (int6
 // transaction runs f, undoing all of it if it fails; what succeeds goes to the replicas.
 func (w *writer) transaction(f func(w *writer) (int64, *Error)) (int64, *Error) {
 	db := w.s.eng.db
+	w.s.eng.store.made = nil
 	if err := db.exec("SAVEPOINT w"); err != nil {
 		return 0, broken(err)
 	}
@@ -76,6 +77,9 @@ func (w *writer) transaction(f func(w *writer) (int64, *Error)) (int64, *Error) 
 	if bad != nil {
 		if err := db.exec("ROLLBACK TO w"); err != nil {
 			return 0, broken(err)
+		}
+		if len(w.s.eng.store.made) > 0 {
+			w.s.eng.store.unmake()
 		}
 		n, w.ops = 0, nil
 	}
@@ -146,8 +150,24 @@ func (w *writer) duplicate(verb, index string, old, row []cell) *Error {
 		index, w.t.name, w.t.tuple(old), w.t.tuple(row)))
 }
 
+// maxTuple is the storage's default for the size of a row, in bytes.
+const maxTuple = 1 << 20
+
 // fits holds a row against the columns' types, as the storage does.
 func (w *writer) fits(row []cell, verb string) *Error {
+	size := 0
+	for _, c := range row {
+		if s, ok := c.(string); ok {
+			size += len(s)
+		}
+	}
+	if size > maxTuple {
+		option := "memtx_max_tuple_size"
+		if w.t.vinyl {
+			option = "vinyl_max_tuple_size"
+		}
+		return w.wrong(verb, fmt.Sprintf("Failed to allocate %d bytes for tuple: tuple is too large. Check '%s' configuration option.", size, option))
+	}
 	for i, c := range w.t.columns {
 		v := row[c.slot]
 		got := ""

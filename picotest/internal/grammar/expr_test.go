@@ -25,7 +25,7 @@ func TestExpressions(t *testing.T) {
 		"not not a":                       "(not (not a))",
 		"a = not b and c":                 "((a = (not b)) and c)",
 		"a + b * c - d":                   "((a + (b * c)) - d)",
-		"a || b + c":                      "((a || b) + c)",
+		"a || b + c":                      "(a || (b + c))",
 		"a % b / c":                       "((a % b) / c)",
 		"a < b = c":                       "((a < b) = c)",
 		"a != b":                          "(a <> b)",

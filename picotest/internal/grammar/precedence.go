@@ -72,16 +72,18 @@ func (o opKind) binding() int {
 		return 7
 	case opEq, opNe, opGt, opGe, opLt, opLe, opIn:
 		return 8
-	case opAdd, opSub:
+	case opConcat:
 		return 9
-	case opMul, opDiv, opMod, opConcat:
+	case opAdd, opSub:
 		return 10
-	case opIs:
+	case opMul, opDiv, opMod:
 		return 11
-	case opIndex:
+	case opIs:
 		return 12
-	case opCast:
+	case opIndex:
 		return 13
+	case opCast:
+		return 14
 	}
 	return 0
 }
