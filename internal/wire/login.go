@@ -2,11 +2,20 @@ package wire
 
 import (
 	"bytes"
+	"context"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net"
+	"os"
 	"strconv"
+
+	"github.com/picodata/go-picodata/internal/servererr"
+	"github.com/picodata/go-picodata/options"
 )
 
 // The codes of an Authentication message that the driver answers. Picodata asks for MD5 by default, for SCRAM since
@@ -148,4 +157,133 @@ func (d *dialer) named() bool {
 		}
 	}
 	return false
+}
+
+// PasswordChanges reports whether the next dial may log in with another password than the last one: a function or a
+// file gives it.
+func PasswordChanges(o *options.Config) bool {
+	return o.PasswordFunc != nil || o.Password == "" && o.PassFile != ""
+}
+
+// askPassword finds out what a dial logs in with, once, before it connects. The error is typed: of the configuration
+// where no other node would do better.
+func (d *dialer) askPassword(ctx context.Context) error {
+	o := d.cfg.Options
+	switch {
+	case o.PasswordFunc != nil:
+		password, err := o.PasswordFunc(ctx)
+		if err != nil {
+			return fmt.Errorf("asking for the password: %w", err)
+		}
+		d.password = password
+	case o.Password != "" || o.PassFile == "":
+		d.password = o.Password
+		return nil
+	default:
+		host, portText, _ := net.SplitHostPort(d.target.Address)
+		port, _ := strconv.ParseUint(portText, 10, 16)
+		password, ok, err := o.ReadPassFile(openFile, host, uint16(port))
+		switch {
+		case err != nil:
+			d.config = true
+			return err
+		case !ok:
+			return &options.ConfigError{Key: "passfile", Value: o.PassFile,
+				Msg: fmt.Sprintf("no line is for %s, database %q and user %q, so this node gets no password; * in the host's place is for all nodes", d.target.Address, o.Database, o.User)}
+		}
+		d.password = password
+	}
+	if d.target.Admit == nil {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(d.password))
+	return d.target.Admit(string(sum[:]))
+}
+
+func openFile(name string) (fs.File, error) { return os.Open(name) }
+
+// Who answers is asked after every login, before any statement. The question goes out behind the last message of the
+// client's in the login, so it costs no round trip: a server reads it when the login is over, and answers behind it.
+
+// The questions by version; neither needs a privilege. Servers before 25.3 know the second.
+var whoAreYou = [...]string{"SELECT pico_instance_uuid()", "SELECT instance_uuid()"}
+
+// errAnonymous is a server that doesn't say who it is.
+var errAnonymous = errors.New("the server doesn't say which instance it is")
+
+// identity asks the instance's uuid and has the target's owner judge it.
+func (c *Conn) identify(judge func(uuid string) error) error {
+	for i, sql := range whoAreYou {
+		if i > 0 || !c.g.asked {
+			if err := c.ask(sql); err != nil {
+				return err
+			}
+		}
+		uuid, err := c.told()
+		if r, ok := servererr.Of(err); ok && r.Cause == servererr.NoFunction {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("asking which instance it is: %w", err)
+		}
+		return judge(uuid)
+	}
+	return fmt.Errorf("asking which instance it is: %w", errAnonymous)
+}
+
+// ask writes a question beneath lib/pq, which is idle.
+func (c *Conn) ask(sql string) error {
+	_, err := c.g.Write(question(nil, sql))
+	return err
+}
+
+// question appends a Query message.
+func question(dst []byte, sql string) []byte {
+	dst = append(dst, 'Q')
+	dst = binary.BigEndian.AppendUint32(dst, uint32(4+len(sql)+1))
+	dst = append(dst, sql...)
+	return append(dst, 0)
+}
+
+// told reads the answer: one row of one text.
+func (c *Conn) told() (uuid string, err error) {
+	c.g.hold, c.g.held = true, nil
+	defer func() { c.g.hold = false }()
+	for {
+		var header [frameHeader]byte
+		if _, rerr := io.ReadFull(c.g, header[:]); rerr != nil {
+			return "", rerr
+		}
+		body := make([]byte, be32(header[1:])-4)
+		if _, rerr := io.ReadFull(c.g, body); rerr != nil {
+			return "", rerr
+		}
+		switch header[0] {
+		case 'E':
+			err = parseError(body)
+		case 'D':
+			if held := c.g.held; len(held) > 6 && be16(held) == 1 {
+				uuid = string(held[6:])
+			}
+		case 'Z':
+			if err == nil && uuid == "" {
+				err = errAnonymous
+			}
+			return uuid, err
+		}
+	}
+}
+
+// withQuestion is what lib/pq writes during the login, with the question behind the last message of it.
+func (g *guard) withQuestion(p []byte) []byte {
+	if !g.curious || g.asked || p[0] != 'p' {
+		return p
+	}
+	switch g.exchange.last {
+	case authCleartext, authMD5, authSASLContinue:
+		g.asked = true
+		g.outstanding++
+		return question(append(make([]byte, 0, len(p)+64), p...), whoAreYou[0])
+	}
+	return p
 }

@@ -4,7 +4,15 @@ import (
 	"net"
 	"syscall"
 	"time"
+	"unsafe"
 )
+
+// readNow reads from a descriptor in non-blocking mode. The call returns at once, so the
+// scheduler isn't told about it.
+func readNow(fd uintptr, p []byte) (int, syscall.Errno) {
+	n, _, errno := syscall.RawSyscall(syscall.SYS_READ, fd, uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)))
+	return int(n), errno
+}
 
 // tcpUserTimeout is TCP_USER_TIMEOUT of linux/tcp.h.
 const tcpUserTimeout = 0x12
