@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/picodata/go-picodata/picotest"
@@ -57,5 +58,16 @@ func TestGivenCluster(t *testing.T) {
 	}
 	if err := run(t.Context(), &bytes.Buffer{}, c.AdminDSN(), 0, false); err == nil {
 		t.Error("no workers is no error")
+	}
+}
+
+// TestBar: half of the work is half of a bar.
+func TestBar(t *testing.T) {
+	var done atomic.Int64
+	done.Store(5000)
+	p := &progress{done: &done, all: 10000}
+	bar := p.line()
+	if n := strings.Count(bar, "="); !strings.HasSuffix(bar, "] 5000/10000") || n < 20 || n > 26 {
+		t.Errorf("%q", bar)
 	}
 }

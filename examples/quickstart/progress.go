@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/cheggaaa/pb/v3"
 )
 
 // progress draws a bar on a terminal, below what the program prints; elsewhere it stays quiet.
@@ -47,14 +48,18 @@ func isTerminal(f *os.File) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-const barWidth = 40
+// barWidth is how wide the whole line is.
+const barWidth = 60
 
-func (p *progress) draw() {
-	n := min(p.done.Load(), p.all)
-	fmt.Fprintf(os.Stderr, "\r[%-*s] %d/%d", barWidth, strings.Repeat("=", int(n*barWidth/p.all)), n, p.all)
+// line is the bar.
+func (p *progress) line() string {
+	const template pb.ProgressBarTemplate = `{{bar . "[" "=" "=" " " "]"}} {{counters . "%s/%s"}}`
+	return template.New(int(p.all)).SetWidth(barWidth).SetCurrent(min(p.done.Load(), p.all)).String()
 }
 
-func (p *progress) clear() { fmt.Fprintf(os.Stderr, "\r%*s\r", barWidth+20, "") }
+func (p *progress) draw() { fmt.Fprint(os.Stderr, "\r", p.line()) }
+
+func (p *progress) clear() { fmt.Fprintf(os.Stderr, "\r%*s\r", barWidth, "") }
 
 // println prints a line in the bar's place; the bar goes on below it.
 func (p *progress) println(out io.Writer, line string) {
