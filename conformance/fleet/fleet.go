@@ -96,7 +96,7 @@ func (f *Fleet) close() {
 type Load struct {
 	Scenario           string
 	Clients, Instances int
-	Queries            float64 // per second, of all clients together
+	Queries            float64 // per second, of all clients together, without the one that follows each login
 	Bytes              float64 // sent by the servers, per second
 	Logins             float64 // per second
 	LoginPeak          int     // in one second, over all nodes
@@ -130,7 +130,8 @@ func (f *Fleet) measure(scenario string, rest time.Duration, act func()) Load {
 	end, seconds := f.Cluster.Counters(), time.Since(began).Seconds()
 	l := Load{
 		Scenario: scenario, Clients: len(f.clients), Instances: len(f.Cluster.Nodes()),
-		Queries:   float64(end.Statements-begin.Statements-int(f.ran.Load()-ran)) / seconds,
+		// Each login is followed by one question, who answers: it is counted with the logins.
+		Queries:   max(float64(end.Statements-begin.Statements-int(f.ran.Load()-ran)-(end.Logins-begin.Logins)), 0) / seconds,
 		Bytes:     float64(end.BytesSent-begin.BytesSent) / seconds,
 		Logins:    float64(end.Logins-begin.Logins) / seconds,
 		LoginPeak: peak,
