@@ -134,7 +134,7 @@ func TestWeightsShareExactly(t *testing.T) {
 	opts := []options.Option{options.WithNodeWeights(
 		options.NodeRule{Selector: "i1", Value: 10}, options.NodeRule{Selector: "i2", Value: 0}, options.NodeRule{Selector: "i3", Value: 5})}
 	inBubble(t, three, opts, func(t *testing.T, c *picotest.Cluster, db *sql.DB, _ *picodata.Connector) {
-		n := 15_000
+		n := 6_000
 		if testing.Short() {
 			n = 3_000
 		}

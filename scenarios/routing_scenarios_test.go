@@ -76,7 +76,7 @@ func createKeyed(t testing.TB, cluster *picotest.Cluster, user string) {
 }
 
 // routingRows: 2,000 on each of five clusters make 10,000 of each type.
-var routingRows = flag.Int("routing.rows", 2000, "rows of each key type that TestInsertsArriveAtTheirOwner inserts in each of its clusters; 100 with -short")
+var routingRows = flag.Int("routing.rows", 500, "rows of each key type that TestInsertsArriveAtTheirOwner inserts in each of its clusters; 100 with -short")
 
 // Inserts of random keys of each type, on each version. On 26.2 a
 // wrong guess is refused besides, under forward=off.

@@ -23,7 +23,7 @@ import (
 // watched are the packages and benchmarks that are compared: a statement's way, whole and in its parts.
 var watched = []struct{ pkg, benchmarks string }{
 	{"./scenarios", "^BenchmarkStatement$"},
-	{"./internal/pool", "^BenchmarkLease$"},
+	{"./internal/pool", "^BenchmarkLease$/^(round_robin|least_busy)$/^nodes=(3|100)$"},
 	{"./internal/route", "^BenchmarkDecide$"},
 	{"./internal/sqltext", "^BenchmarkAnalyze$"},
 	{"./balancer", "^BenchmarkPick$/^(round_robin|random|least_busy)$/^nodes=(3|100)$"},
