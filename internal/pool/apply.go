@@ -115,11 +115,7 @@ func (g *Gate) enter(s *NodeSpec) {
 	}
 	n.Spec = *s
 	g.addNode(n)
-	for t := range g.leaving {
-		if t.Spec.ID == s.ID || t.Spec.Address == s.Address {
-			n.twins = append(n.twins, t)
-		}
-	}
+	g.findTwins(n)
 	g.refresh(n)
 	g.event(Event{Kind: NodeJoined, Node: n.Info})
 }
@@ -140,10 +136,28 @@ func (g *Gate) comeBack(n *node, s *NodeSpec) {
 	if n.ramp < rampSteps {
 		g.rampLater()
 	}
-	for _, t := range n.rivals() {
+	g.noTwin(n)
+	g.findTwins(n)
+	g.refresh(n)
+}
+
+// findTwins finds the leaving nodes that are the same server as a node: its cap is for both.
+func (g *Gate) findTwins(n *node) {
+	for t := range g.leaving {
+		if t.Spec.ID == n.Spec.ID || t.Spec.Address == n.Spec.Address {
+			n.twins = append(n.twins, t)
+			t.rivals = append(t.rivals, n)
+		}
+	}
+}
+
+// noTwin is for a leaving node that has gone or come back: it counts for no other any more.
+func (g *Gate) noTwin(n *node) {
+	for _, t := range n.rivals {
 		t.twins = slices.DeleteFunc(t.twins, func(x *node) bool { return x == n })
 		g.refresh(t)
 	}
+	n.rivals = nil
 }
 
 // addNode puts a node into the set.
@@ -207,13 +221,15 @@ func (g *Gate) leave(n *node) {
 	n.closeIdle(closedStale)
 	g.rehouse(n)
 	g.dropDials(n)
-	n.drainTimer = g.clock.AfterFunc(g.opt.DrainTimeout, func() {
-		g.mu.Lock()
-		defer g.unlock()
-		if n.leaving {
-			n.closeInUse(closedStale)
-		}
-	})
+	if len(n.inUse) > 0 {
+		n.drainTimer = g.clock.AfterFunc(g.opt.DrainTimeout, func() {
+			g.mu.Lock()
+			defer g.unlock()
+			if n.leaving {
+				n.closeInUse(closedStale)
+			}
+		})
+	}
 	g.refresh(n)
 	g.gone(n)
 }
@@ -228,24 +244,10 @@ func (g *Gate) gone(n *node) {
 	}
 	delete(g.leaving, n)
 	stop(&n.drainTimer)
-	g.retired.add(&n.count)
-	for _, t := range n.rivals() {
-		t.twins = slices.DeleteFunc(t.twins, func(x *node) bool { return x == n })
-		g.refresh(t)
-	}
-	g.publish()
+	g.noTwin(n)
+	n.over = true
+	g.ended = append(g.ended, n)
 	g.event(Event{Kind: NodeGone, Node: n.Info})
-}
-
-// rivals are the nodes that a leaving node counts for: they are the same server.
-func (n *node) rivals() []*node {
-	var list []*node
-	for _, t := range n.gate.nodes {
-		if slices.Contains(t.twins, n) {
-			list = append(list, t)
-		}
-	}
-	return list
 }
 
 // trimExcess closes idle connections over a cap that was lowered.
@@ -295,7 +297,7 @@ func (g *Gate) rampLater() {
 	})
 }
 
-// publish makes the list of nodes for Stats.
+// publish makes the list of nodes for Stats, and keeps the sums of those that are in it no longer.
 func (g *Gate) publish() {
 	list := make([]*node, 0, len(g.nodes)+len(g.leaving))
 	for _, n := range g.nodes {
@@ -306,4 +308,24 @@ func (g *Gate) publish() {
 	}
 	slices.SortFunc(list, func(a, b *node) int { return a.Spec.Compare(&b.Spec) })
 	g.list.Store(&list)
+	g.retire()
+}
+
+// unlist takes the nodes that are gone out of the list.
+func (g *Gate) unlist() {
+	list := make([]*node, 0, len(*g.list.Load()))
+	for _, n := range *g.list.Load() {
+		if !n.over {
+			list = append(list, n)
+		}
+	}
+	g.list.Store(&list)
+	g.retire()
+}
+
+func (g *Gate) retire() {
+	for _, n := range g.ended {
+		g.retired.add(&n.count)
+	}
+	g.ended = nil
 }

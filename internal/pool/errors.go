@@ -282,8 +282,18 @@ func (g *Gate) describe(f *nodeset.Filter) string {
 // noNode describes what left a waiter without a node.
 func (g *Gate) noNode(w *waiter) error {
 	now := g.now()
-	c := w.lane.class
-	e := &NoNodeError{Filter: g.describe(&c.Filter), Nodes: len(g.nodes), Waited: time.Duration(now - w.since)}
+	ln := w.lane
+	if ln.none == nil || now-ln.noneAt >= int64(loadsFor) {
+		ln.none, ln.noneAt = g.whyNone(ln.class, now), now
+	}
+	e := *ln.none
+	e.Waited = time.Duration(now - w.since)
+	return &e
+}
+
+// whyNone counts what leaves a class without a node.
+func (g *Gate) whyNone(c *nodeset.Class, now int64) *NoNodeError {
+	e := &NoNodeError{Filter: g.describe(&c.Filter), Nodes: len(g.nodes)}
 	for _, n := range g.nodes {
 		l := n.LevelIn(c)
 		switch {

@@ -106,8 +106,9 @@ type Gate struct {
 	nodes     map[string]*node // those of the set, by ID
 	slots     []*node          // the same, by nodeset.Node.Index
 	leaving   map[*node]struct{}
-	applied   bool // Apply was called: later joiners start slowly
-	panicking bool // AllEjected was reported
+	ended     []*node // gone since the list for Stats was made
+	applied   bool    // Apply was called: later joiners start slowly
+	panicking bool    // AllEjected was reported
 
 	line   line   // the waiters
 	dials  dials  // under way
@@ -258,7 +259,7 @@ func (g *Gate) LeaderEjected() bool {
 
 // unlock ends a critical section: it sees to what must not be done inside one.
 func (g *Gate) unlock() {
-	if !g.due && len(g.cold) == 0 && len(g.closes) == 0 && len(g.events) == 0 {
+	if !g.due && len(g.cold) == 0 && len(g.closes) == 0 && len(g.events) == 0 && len(g.ended) == 0 {
 		g.mu.Unlock()
 		return
 	}
@@ -270,6 +271,9 @@ func (g *Gate) unlockSlowly() {
 		g.due = false
 		g.pump()
 		g.rewarm()
+	}
+	if len(g.ended) > 0 {
+		g.unlist()
 	}
 	for _, pc := range g.closes {
 		g.tasks++

@@ -15,7 +15,9 @@ type node struct {
 
 	gate    *Gate
 	gen     uint64  // grows when all its connections are given up; older ones aren't kept
+	over    bool    // gone: its last connection was closed after it had left
 	leaving bool    // out of the set: nothing new, and it goes when its last connection has gone
+	rivals  []*node // of a leaving one: the nodes that it is a twin of
 	twins   []*node // leaving nodes that are the same server, or at the same address
 
 	idle     []*physical // last in, first out
@@ -104,7 +106,7 @@ func (g *Gate) canReserve(n *node) bool { return n.dialable() && !g.full() }
 func (g *Gate) refresh(n *node) {
 	n.count.store(len(n.idle), len(n.inUse), n.dialing, n.closing)
 	if n.leaving {
-		for _, t := range n.rivals() {
+		for _, t := range n.rivals {
 			g.refresh(t)
 		}
 		return

@@ -33,6 +33,8 @@ type lane struct {
 	claims   bool       // in demand.claims
 	loads    []NodeLoad // for errors, made at loadsAt
 	loadsAt  int64
+	none     *NoNodeError // made at noneAt
+	noneAt   int64
 }
 
 // lanes is a heap of lanes by their oldest waiters.
