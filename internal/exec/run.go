@@ -329,11 +329,11 @@ func (r *run) conclude(err error, delivered bool) outcome {
 		if v.kind != servererr.Switchover {
 			r.avoid[r.refusals%len(r.avoid)] = n.ID
 		}
-		last := settleBackoffMax
-		if x.Clock.Now().Sub(r.refusedAt) > settleSoon {
+		last, since := settleBackoffMax, x.Clock.Now().Sub(r.refusedAt)
+		if since > settleSoon {
 			last = retryBackoffMax
 		}
-		o.wait, o.wake = backoff(r.refusals, retryBackoff, last), x.changed.wait()
+		o.wait, o.wake = min(backoff(r.refusals, retryBackoff, last), x.Options.SwitchoverTimeout-since), x.changed.wait()
 		r.refusals++
 		return o
 	}
