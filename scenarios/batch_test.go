@@ -110,7 +110,7 @@ func TestBatchAnswers(t *testing.T) {
 	good := b.Queue("insert into items values ($1, 'new', null)", 1000)
 	bad := b.Queue("select nothing from items")
 	named := b.Queue("select 1", sql.Named("x", 1))
-	many := b.Queue("select id, name, price from items where id >= $1", 98)
+	many := b.Queue("select id, name, price from items where id >= $1 and id < 200", 98)
 	none := b.Queue("select id from items where id = $1", -1)
 	upd := b.Queue("update items set price = 2.5 where id = $1", 3)
 	if err := good.Err(); !errors.Is(err, picodata.ErrBatchNotRun) {

@@ -103,15 +103,15 @@ func (it *Item) answered() {
 	}
 }
 
-// again marks an item that goes into the next round.
-var again = errors.New("to be run again")
+// errAgain marks an item that goes into the next round.
+var errAgain = errors.New("to be run again")
 
 // nextRound are the items that may be run again, after the longest of their pauses.
 func (x *Executor) nextRound(ctx context.Context, items []*Item) []*Item {
 	var next []*Item
 	var wait time.Duration
 	for _, it := range items {
-		if it.Err == again {
+		if it.Err == errAgain {
 			next = append(next, it)
 			wait = max(wait, it.wait)
 		}
@@ -211,7 +211,7 @@ func (x *Executor) fly(ctx context.Context, g *group) {
 		o := it.run.conclude(p.Err, false)
 		lost = lost || o.lost
 		if !o.stop {
-			it.Err, it.wait, it.cause = again, o.wait, o.cause
+			it.Err, it.wait, it.cause = errAgain, o.wait, o.cause
 			continue
 		}
 		it.Err = it.run.fail(o.cause)
@@ -223,7 +223,7 @@ func (x *Executor) fly(ctx context.Context, g *group) {
 		e := Ended{Node: l.Node(), Reason: first.plan.Counter(), Attempts: 1}
 		for _, it := range g.items {
 			e.Rows += it.Affected
-			if e.Err == nil && it.Err != again {
+			if e.Err == nil && it.Err != errAgain {
 				e.Err = it.Err
 			}
 		}

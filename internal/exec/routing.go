@@ -22,7 +22,6 @@ type routing struct {
 	view   atomic.Pointer[route.View]
 	tables atomic.Pointer[route.Tables]
 	known  atomic.Pointer[map[string]schema.Table] // what tables is made of; nil: not read
-	read   map[string]schema.Table                 // what they were made of; the watcher's goroutine's own
 	health route.Health
 	// epoch grows when what servers said of texts may have become wrong.
 	epoch  atomic.Uint64

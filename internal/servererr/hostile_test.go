@@ -16,13 +16,9 @@ func hostile() []string {
 		text := fill.Replace(string(forms[i].text))
 		all = append(all, text, "sbroad: "+text, "' "+text, `" `+text+` "`, text+"'", "\n"+text+"\n")
 	}
-	for _, old := range []string{
+	return append(all,
 		"TupleFound:", "Readonly:", "Timeout exceeded", "Couldn't find statement", "Statement storage is full", "timed out", "AccessDenied:",
-		"' to integer", "') to integer", `" in space "`, "] and new tuple - [", "", "'", `"`, `\`, "\x00", "é", "{}", "{n}",
-	} {
-		all = append(all, old)
-	}
-	return all
+		"' to integer", "') to integer", `" in space "`, "] and new tuple - [", "", "'", `"`, `\`, "\x00", "é", "{}", "{n}")
 }
 
 // Where a server quotes: between single and double quotes, in rows, and names after these words.
