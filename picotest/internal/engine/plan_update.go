@@ -204,7 +204,12 @@ func (p *changePlan) run(s *Stmt, r *runState, args []Value, v View) (*Result, *
 	}
 	o.MotionRowMax = 0 // rows are changed where they lie
 	find := func(c Copy) ([][]cell, *Error) {
-		return s.rows(s.eng.begin(v.Instance), p.code, args, v, map[int][]Copy{p.marker: {c}}, &o)
+		rows, err := s.rows(s.eng.begin(v.Instance), p.code, args, v, map[int][]Copy{p.marker: {c}}, &o)
+		if err != nil && err.Message == textUnsigned {
+			err = refuse("invalid virtual table: failed to write a tuple to the virtual table: failed decoding "+
+				"alloc::vec::Vec<sql_ir::ir::value::Value> (element 0): failed decoding i64: %s", strings.TrimPrefix(textUnsigned, "encoding error: "))
+		}
+		return rows, err
 	}
 	found := map[Copy][][]cell{}
 	if p.movesRows() {

@@ -16,9 +16,6 @@ func (e *Engine) Prepare(s Session, sql string, oids []uint32) (*Stmt, *Error) {
 	if e.closed {
 		return nil, broken(errClosed)
 	}
-	if prefix, ok := grammar.TabCompletion(sql); ok {
-		return e.tabCompletion(s, sql, prefix), nil
-	}
 	node, bad := grammar.Parse(grammar.Version{Major: s.Version.Major, Minor: s.Version.Minor}, sql)
 	if bad != nil {
 		return nil, bare("%s", bad.Message)

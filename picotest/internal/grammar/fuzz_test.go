@@ -16,7 +16,6 @@ func FuzzParse(f *testing.F) {
 	for _, a := range accepted {
 		f.Add(a.sql, true)
 	}
-	f.Add(psqlTab, false)
 	f.Fuzz(func(t *testing.T, sql string, newest bool) {
 		v := V256
 		if newest {
@@ -26,7 +25,6 @@ func FuzzParse(f *testing.F) {
 		if (s == nil) == (err == nil) {
 			t.Fatalf("tree %v, error %v", s, err)
 		}
-		TabCompletion(sql)
 		if err != nil {
 			checkError(t, sql, err)
 			return
