@@ -113,7 +113,7 @@ func TestNoShardRandomHealthy(t *testing.T) {
 // With random_healthy: that no connection of a replicaset could be had counts against
 // it like one that failed, whether the statement went elsewhere or not at all.
 func TestNoShardRandomHealthyLeavesTheBusyAlone(t *testing.T) {
-	r := threeShards(t, noShard(options.NoShardRandomHealthy, 0), options.WithAcquireTimeout(50*time.Millisecond),
+	r := threeShards(t, noShard(options.NoShardRandomHealthy, 0), options.WithAcquireTimeout(time.Second),
 		options.WithNodeMaxConns(options.NodeRule{Selector: "i1", Value: 1}))
 	r.exec(twoRows, 1)
 	hold := r.cluster.Hold(picotest.SQL("select 'busy'"))
