@@ -132,7 +132,7 @@ func TestBatchAnswers(t *testing.T) {
 		t.Error(err)
 	}
 	items, err := picodata.Collect[item](many.Rows())
-	if err != nil || len(items) != 3 {
+	if err != nil || len(items) != 2 {
 		t.Fatalf("%v, %v", items, err)
 	}
 	if rows, err := many.Rows(); err != nil {

@@ -367,11 +367,11 @@ func TestUnreachableCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	err = db.PingContext(ctx)
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v isn't the context's error", err)
+	if err == nil || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v: hosts that refuse and never answered before aren't waited for", err)
 	}
 	for _, a := range addrs {
 		if !strings.Contains(fmt.Sprint(err), a) {
