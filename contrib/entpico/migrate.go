@@ -46,13 +46,13 @@ func quotes(columns []*schema.Column) string {
 func createTable(t *schema.Table) ([]string, error) {
 	switch {
 	case t.View:
-		return nil, errors.New("Picodata has no views")
+		return nil, errors.New("views: Picodata has none")
 	case len(t.PrimaryKey) == 0:
 		return nil, errors.New("no primary key, and Picodata has no table without one")
 	case len(t.ForeignKeys) > 0:
-		return nil, errors.New("Picodata has no foreign keys: keep the id of the other entity in a field instead of an edge")
+		return nil, errors.New("foreign keys: Picodata has none; keep the id of the other entity in a field instead of an edge")
 	case t.Annotation != nil && (t.Annotation.Check != "" || len(t.Annotation.Checks) > 0):
-		return nil, errors.New("Picodata has no checks; use ent's validators")
+		return nil, errors.New("checks: Picodata has none; use ent's validators")
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "CREATE TABLE IF NOT EXISTS %s (", quote(t.Name))
