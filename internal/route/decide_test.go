@@ -8,6 +8,7 @@ import (
 
 	"github.com/picodata/go-picodata/internal/bucket"
 	"github.com/picodata/go-picodata/internal/schema"
+	"github.com/picodata/go-picodata/internal/sqltext"
 	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
 )
@@ -344,5 +345,23 @@ func BenchmarkDecide(b *testing.B) {
 				Decide(in)
 			}
 		})
+	}
+}
+
+// Only a text with one key touches one bucket: rows of an INSERT have keys of their own, wherever they lie.
+func TestOneBucketByTheText(t *testing.T) {
+	v := newCluster().view(true)
+	for sql, want := range map[string]bool{
+		"insert into t values ($1, $2)":           true,
+		"insert into t values ($1, $2), ($3, $4)": false,
+		"insert into t values ($1, $2), ($1, $3)": false,
+		"update t set s = $1 where id = $2":       true,
+		"update t set s = $1 where id > $2":       false,
+		"delete from g where id = $1":             false,
+	} {
+		info := sqltext.Analyze(sql)
+		if got := v.OneBucket(&info); got != want {
+			t.Errorf("%s: %v", sql, got)
+		}
 	}
 }

@@ -116,7 +116,7 @@ func (v *View) OneBucket(info *sqltext.Info) bool {
 		return false
 	}
 	t, ok := v.tables.table(info.Table)
-	return ok && !t.global && t.byKey && ownKey(info, t) == ""
+	return ok && !t.global && t.byKey && info.Rows <= 1 && ownKey(info, t) == "" // rows have keys of their own
 }
 
 // Owner names the replicaset that owns a row with these values in these columns, by its uuid; "" if that can't be
