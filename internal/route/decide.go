@@ -158,6 +158,9 @@ func toOwner(in *Input, c candidate) Plan {
 			}
 			v.own(&p, key.Bucket(count))
 		}
+		if in.Info.Rows > 1 && p.Reason != NoReason {
+			p.BucketKnown = false // nothing is known of the rows behind
+		}
 	}
 	if p.Reason != NoReason {
 		return noShard(in, p, c.tier)

@@ -365,3 +365,13 @@ func TestOneBucketByTheText(t *testing.T) {
 		}
 	}
 }
+
+// A bucket without an owner says nothing of the rows behind the one that lies in it.
+func TestRowsBesideABucketWithoutOwner(t *testing.T) {
+	c := newCluster()
+	c.buckets = c.buckets.With("default", 3000, []metadata.Range{{Start: 1, End: 1000, State: "active", Replicaset: "rs-default_1"}})
+	p := Decide(input(c.view(true), "insert into t values ($1, $2), ($3, $4)", int64(1), "a", int64(65536), "b"))
+	if p.Reason != NoBucket || p.OneBucket() {
+		t.Errorf("%+v", p)
+	}
+}
