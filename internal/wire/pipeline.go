@@ -208,6 +208,7 @@ func (c *Conn) flow(pieces []*Piece) error {
 		out            []byte
 		written, asked int // pieces that were written, and answered
 		open           int // bytes that were written and aren't answered
+		next           int // size of the piece that didn't fit any more
 	)
 	for _, p := range pieces {
 		p.size = 0
@@ -220,11 +221,15 @@ func (c *Conn) flow(pieces []*Piece) error {
 			c.g.closes, c.g.closing = c.g.closes[:0], 0
 		}
 		from := written
-		for written < len(pieces) && (open == 0 || open < pipelineWindow) {
+		for written < len(pieces) && (open == 0 || open+next <= pipelineWindow) {
 			p := pieces[written]
 			before := len(out)
 			out = c.appendPiece(out, p)
-			p.size = len(out) - before
+			if next = len(out) - before; open > 0 && open+next > pipelineWindow {
+				out = out[:before]
+				break
+			}
+			p.size, next = next, 0
 			open += p.size
 			written++
 		}

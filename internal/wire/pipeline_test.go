@@ -1,10 +1,12 @@
 package wire
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lib/pq"
 
@@ -184,5 +186,31 @@ func TestPipelineCutInTheMiddle(t *testing.T) {
 	t.Logf("%d good, %d sent, %d unsent", good, sent, unsent)
 	if good+sent+unsent != 10 || sent == 0 || unsent == 0 || c.Usable() {
 		t.Fatalf("%d good, %d sent, %d unsent, usable %v", good, sent, unsent, c.Usable())
+	}
+}
+
+// A statement that alone is beyond the window isn't written while an answer is on its way that is too: the server, busy
+// with that, wouldn't read it, and nobody would read the answer.
+func TestPipelineLongStatementGoesAlone(t *testing.T) {
+	cluster := picotest.Start(t, picotest.Config{Tiers: []picotest.Tier{{Replicasets: 1, ReplicationFactor: 1}}})
+	c := dialNode(t, clusterConfig(cluster), cluster.Nodes()[0])
+	mustExec(t, c, "create table pl (id int primary key, s text, d double) distributed by (id)")
+	for i := range 40 {
+		mustExec(t, c, "insert into pl values ($1, $2, $3)", i, strings.Repeat("z", 400<<10), 0.5)
+	}
+	ctx, cancel := context.WithTimeout(bg, 20*time.Second)
+	defer cancel()
+	pieces := []*Piece{
+		piece(t, "select s from pl"),
+		piece(t, "select id from pl where s = $1", strings.Repeat("z", 16<<20)),
+		piece(t, "select count(*) from pl"),
+	}
+	if err := c.Pipeline(ctx, pieces); err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range pieces {
+		if p.Err != nil {
+			t.Errorf("%d: %v", i, p.Err)
+		}
 	}
 }
