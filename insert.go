@@ -194,7 +194,7 @@ type insertTarget struct{ *exec.Load }
 func (insertTarget) Fate(err error, whole bool) bulk.Fate {
 	var server *Error
 	switch {
-	case IsOutcomeUnknown(err):
+	case IsOutcomeUnknown(err), errors.As(err, new(*DecodeError)): // it ran, and what it answered can't be read
 		return bulk.Unknown
 	case errors.As(err, &server) && !whole:
 		return bulk.Unknown
