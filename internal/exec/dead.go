@@ -149,6 +149,13 @@ func (d *dead) announce() {
 	}
 }
 
+// look has all waits looked at again.
+func (d *dead) look() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.announce()
+}
+
 // next is closed with the next change.
 func (d *dead) next() <-chan struct{} {
 	d.mu.Lock()
@@ -194,38 +201,53 @@ func (x *Executor) suspect(n *pool.NodeInfo, shown bool) {
 	}
 	d := &x.dead
 	d.mu.Lock()
-	d.probes.Add(1)
-	d.mu.Unlock()
-	go func() {
-		defer d.probes.Done()
+	defer d.mu.Unlock()
+	x.probe(func() {
 		if !x.answers(n) && !x.closed.Load() {
 			x.giveUp(n, true)
 		}
-	}()
+	})
+}
+
+// probe runs f on its own, unless the executor is closed, which waits for it. dead.mu is held.
+func (x *Executor) probe(f func()) {
+	if x.closed.Load() {
+		return
+	}
+	x.dead.probes.Go(f)
+}
+
+// stop waits for probes. The executor is closed, so that none begins any more.
+func (d *dead) stop() {
+	d.mu.Lock()
+	d.mu.Unlock() //nolint:staticcheck // whoever held it has added its probe, or has seen that it is too late
+	d.probes.Wait()
 }
 
 // giveUp puts a leader on the list.
 func (x *Executor) giveUp(n *pool.NodeInfo, frozen bool) {
-	topo := x.Cluster.Topology()
-	if topo == nil || topo.Static || n.Replicaset == "" {
-		return
-	}
-	l, ok := topo.Leader(n.Replicaset)
-	if !ok || l.UUID != n.ID {
-		return
-	}
-	d := &x.dead
-	d.mu.Lock()
-	fresh := d.of(n.ID) == nil
-	if fresh {
-		now := x.Clock.Now()
-		d.set(n.ID, &deadLeader{node: n, incarnation: l.Incarnation, since: now, asked: now, frozen: frozen})
-		d.hurt.Store(true)
-	}
-	d.mu.Unlock()
-	if fresh {
+	if x.bury(n, frozen) {
 		x.mourn(n)
 	}
+}
+
+// bury is giveUp without its consequences. It reports whether the leader is new on the list.
+func (x *Executor) bury(n *pool.NodeInfo, frozen bool) bool {
+	d := &x.dead
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	topo := x.Cluster.Topology() // under the lock: what it says may be over by the next leadersChanged
+	if topo == nil || topo.Static || n.Replicaset == "" {
+		return false
+	}
+	l, ok := topo.Leader(n.Replicaset)
+	if !ok || l.UUID != n.ID || d.of(n.ID) != nil {
+		return false
+	}
+	now := x.Clock.Now()
+	d.set(n.ID, &deadLeader{node: n, incarnation: l.Incarnation, since: now, asked: now, frozen: frozen})
+	d.hurt.Store(true)
+	return true
 }
 
 // answers asks a node whether it is there.
@@ -251,9 +273,7 @@ func (x *Executor) reprobe(l *deadLeader) time.Duration {
 		return pause - since
 	}
 	l.probing = true
-	d.probes.Add(1)
-	go func() {
-		defer d.probes.Done()
+	x.probe(func() {
 		alive := x.answers(l.node)
 		d.mu.Lock()
 		l.probing, l.asked = false, x.Clock.Now()
@@ -262,7 +282,7 @@ func (x *Executor) reprobe(l *deadLeader) time.Duration {
 		if alive {
 			x.alive(l.node)
 		}
-	}()
+	})
 	return pause
 }
 
@@ -342,7 +362,7 @@ func (x *Executor) leaderless(topo *metadata.Topology) bool {
 // heldUp says whom a statement would wait for on the server; nil: it can be answered.
 func (r *run) heldUp() (*Leaderless, *deadLeader) {
 	p, d := &r.plan, &r.x.dead
-	if p.Hinted {
+	if p.Hinted || !r.op.executes() {
 		return nil, nil
 	}
 	leader := d.of(p.InstanceUUID)
@@ -352,7 +372,7 @@ func (r *run) heldUp() (*Leaderless, *deadLeader) {
 			return nil, nil
 		}
 		return r.x.leaderlessOf(leader), leader
-	case p.Reason == route.NoLeader && p.BucketKnown:
+	case p.Reason == route.NoLeader && (p.BucketKnown || p.Shared):
 		if r.x.Options.InstanceRole == options.RoleLeader {
 			return nil, nil // the pool waits: it has nobody else
 		}

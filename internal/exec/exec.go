@@ -188,7 +188,7 @@ func (x *Executor) Close() {
 	x.end()
 	x.roles.stop()
 	x.stuck.stop()
-	x.dead.probes.Wait()
+	x.dead.stop()
 	if x.mirror != nil {
 		x.mirror.Close()
 	}

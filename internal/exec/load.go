@@ -17,6 +17,7 @@ type Load struct {
 	x       *Executor
 	table   string
 	columns []string
+	forward bool // all servers know the option that forbids them to forward a statement
 }
 
 // LoadInto prepares a load. It waits until the cluster is known.
@@ -32,7 +33,9 @@ func (x *Executor) LoadInto(ctx context.Context, table string, columns []string)
 			return nil, err
 		}
 	}
-	return &Load{x: x, table: table, columns: columns}, nil
+	// Once: the texts are made by it, and a text without the option proves nothing, whatever servers know by then.
+	v := x.Cluster.Topology().MinVersion()
+	return &Load{x: x, table: table, columns: columns, forward: v.Known() && v.HasForward()}, nil
 }
 
 // How long a load waits to hear of its table. Without the right to read about tables it is lost, but once.
@@ -41,12 +44,8 @@ const (
 	tablePauses = 25
 )
 
-// ForwardOff reports whether all servers know the option that forbids them to forward a statement.
-func (l *Load) ForwardOff() bool {
-	t := l.x.Cluster.Topology()
-	v := t.MinVersion()
-	return v.Known() && v.HasForward()
-}
+// ForwardOff reports whether all servers knew, as the load began, the option that forbids them to forward a statement.
+func (l *Load) ForwardOff() bool { return l.forward }
 
 // Owner implements bulk.Target.
 func (l *Load) Owner(row []driver.Value) string {

@@ -135,6 +135,7 @@ func (x *Executor) demote(err error, n *pool.NodeInfo) {
 		}
 		r.set(n.ID, false)
 		x.applyNodes(x.Cluster.Topology())
+		x.dead.look()
 	})
 	x.applyNodes(topo)
 }
