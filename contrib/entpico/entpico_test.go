@@ -156,7 +156,7 @@ func TestCreateRefuses(t *testing.T) {
 		"must begin with the whole sharding key": func(t *schema.Table) { t.Columns[1].Unique = true },
 		"index city_region":                      func(t *schema.Table) { t.Indexes[0].Unique = true },
 		"no DEFAULT":                             func(t *schema.Table) { t.Columns[1].Default = "x" },
-		"foreign keys: Picodata has none":                        func(t *schema.Table) { t.ForeignKeys = []*schema.ForeignKey{{}} },
+		"foreign keys: Picodata has none":        func(t *schema.Table) { t.ForeignKeys = []*schema.ForeignKey{{}} },
 		"no primary key":                         func(t *schema.Table) { t.PrimaryKey = nil },
 		"no type for":                            func(t *schema.Table) { t.Columns[1].Type = field.TypeBytes },
 	} {
