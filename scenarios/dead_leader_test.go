@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -226,4 +227,41 @@ func TestDeadLeaderFails(t *testing.T) {
 			}, options.WithRouting(options.RoutingKeys), options.WithDeadLeader(mode))
 		})
 	}
+}
+
+// Statements of a batch wait for a dead leader together, and the others don't wait with them.
+func TestBatchDoesNotWaitForTheDead(t *testing.T) {
+	mourning(t, func(t *testing.T, w *world, keys map[string][]int) {
+		orphans, healthy := keys["default_2"], keys["default_1"]
+		w.cluster.Leader("default_2").Kill()
+		for range 5 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			_, _ = w.ExecContext(ctx, "update t set v = 1 where id = $1", orphans[0])
+			cancel()
+		}
+		if len(w.c.Stats().DeadLeaders) != 1 {
+			t.Fatal("nobody is known to be dead")
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		for _, ctx := range []context.Context{ctx, t.Context()} { // shorter than dead_leader_timeout, and without an end
+			b := picodata.NewBatch()
+			for _, id := range orphans[:5] {
+				b.Queue("update t set v = 2 where id = $1", id)
+			}
+			read := b.Queue("select v from t where id = $1", healthy[0])
+			began := time.Now()
+			var le *picodata.LeaderlessError
+			if err := b.Run(ctx, w.DB); !errors.As(err, &le) || !strings.Contains(err.Error(), "5 of 6") {
+				t.Errorf("%v", err)
+			}
+			var v int
+			if err := read.Scan(&v); err != nil {
+				t.Errorf("the healthy one: %v", err)
+			}
+			if took := time.Since(began); took > 3*time.Second {
+				t.Errorf("five waits one after the other: %v", took)
+			}
+		}
+	}, options.WithRouting(options.RoutingKeys), options.WithDeadLeaderTimeout(2*time.Second))
 }

@@ -53,7 +53,45 @@ func (x *Executor) Batch(ctx context.Context, items []*Item) {
 		}
 		sound = append(sound, it)
 	}
-	for pending := sound; len(pending) > 0; {
+	free, held := x.apart(sound)
+	var waits sync.WaitGroup
+	if len(held) > 0 {
+		waits.Go(func() { x.rounds(ctx, held) })
+	}
+	x.rounds(ctx, free)
+	waits.Wait()
+	if end != nil {
+		e := Ended{Attempts: 1}
+		for _, it := range items {
+			e.Rows += it.Affected
+			if e.Err == nil {
+				e.Err = it.Err
+			}
+		}
+		end(&e)
+	}
+}
+
+// apart tells statements that wait for a leader from those that needn't wait with them.
+func (x *Executor) apart(items []*Item) (free, held []*Item) {
+	if !x.dead.hurt.Load() {
+		return items, nil
+	}
+	for _, it := range items {
+		if err := it.run.decide(); err != nil {
+			it.Err = it.run.fail(err)
+		} else if why, _ := it.run.heldUp(); why != nil {
+			held = append(held, it)
+		} else {
+			free = append(free, it)
+		}
+	}
+	return free, held
+}
+
+// rounds runs statements until each has its answer.
+func (x *Executor) rounds(ctx context.Context, pending []*Item) {
+	for len(pending) > 0 {
 		var flights sync.WaitGroup
 		groups := x.group(pending)
 		for _, g := range groups[min(1, len(groups)):] {
@@ -64,16 +102,6 @@ func (x *Executor) Batch(ctx context.Context, items []*Item) {
 		}
 		flights.Wait()
 		pending = x.nextRound(ctx, pending)
-	}
-	if end != nil {
-		e := Ended{Attempts: 1}
-		for _, it := range items {
-			e.Rows += it.Affected
-			if e.Err == nil {
-				e.Err = it.Err
-			}
-		}
-		end(&e)
 	}
 }
 
@@ -140,13 +168,28 @@ type group struct {
 func (x *Executor) group(items []*Item) []*group {
 	var groups []*group
 	byReq := map[pool.Request]*group{}
-	for _, it := range items {
-		r := &it.run
-		req, err := r.request()
-		if err != nil {
-			it.Err = r.fail(err)
+	reqs := make([]pool.Request, len(items))
+	request := func(i int) {
+		var err error
+		if reqs[i], err = items[i].run.request(); err != nil {
+			items[i].Err = items[i].run.fail(err)
+		}
+	}
+	hurt := x.dead.hurt.Load() // those that wait for a leader do so at the same time, or each would wait as long as all
+	var waits sync.WaitGroup
+	for i := range items {
+		if hurt {
+			waits.Go(func() { request(i) })
+		} else {
+			request(i)
+		}
+	}
+	waits.Wait()
+	for i, it := range items {
+		if it.Err != nil {
 			continue
 		}
+		req := reqs[i]
 		look := req.Look
 		req.Look = false
 		g := byReq[req]
