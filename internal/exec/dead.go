@@ -484,6 +484,7 @@ func (x *Executor) watchFlights() {
 func (x *Executor) lookAtFlights() {
 	d := &x.dead
 	now := d.tick.Add(1)
+	d.armed.Store(false)
 	slow := map[string]*pool.NodeInfo{}
 	any := false
 	for _, c := range x.all() {
@@ -520,7 +521,6 @@ func (x *Executor) lookAtFlights() {
 	for _, n := range slow {
 		x.suspect(n, false)
 	}
-	d.armed.Store(false)
 	if any {
 		x.watchFlights()
 	}

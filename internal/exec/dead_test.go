@@ -5,10 +5,13 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/internal/route"
 	"github.com/picodata/go-picodata/internal/schema"
+	"github.com/picodata/go-picodata/internal/wire"
 	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
 )
@@ -79,4 +82,84 @@ func TestWhoIsHeldUp(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, why)
 		}
 	}
+}
+
+// peeking is a clock that looks at something when it is set.
+type peeking struct {
+	options.SystemClock
+	look func()
+}
+
+func (c *peeking) AfterFunc(d time.Duration, f func()) options.Timer {
+	c.look()
+	return c.SystemClock.AfterFunc(d, f)
+}
+
+// A statement can be seen before it asks whether somebody looks: the other way round a look that is just over would
+// miss it, and it would wait unseen until another one comes.
+func TestStatementIsSeenBeforeTheLookIsSet(t *testing.T) {
+	x, _ := mourner(t, led("a"))
+	c := x.NewCheckout()
+	defer c.Forget()
+	seen := false
+	x.Clock = &peeking{look: func() {
+		if c.mu.TryLock() {
+			seen = c.flight.conn != nil
+			c.mu.Unlock()
+		}
+	}}
+	r := run{c: c, x: x, op: opQuery, ctx: t.Context(), text: x.texts.get("select 1")}
+	r.depart(&wire.Conn{})
+	r.arrive()
+	if !seen || !x.dead.armed.Load() {
+		t.Errorf("seen %v, looked after %v", seen, x.dead.armed.Load())
+	}
+}
+
+// Who waits because a leader refused writes is told when it is believed again.
+func TestEndOfADemotionIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		topo := led("a")
+		topo.Replicasets[0].UUID = "27d39d2f-596a-41ba-b726-46f1afe30125"
+		for i := range topo.Instances {
+			topo.Instances[i].ReplicasetUUID = topo.Replicasets[0].UUID
+		}
+		x, _ := mourner(t, metadata.Build(*topo))
+		x.demote(answered("XX000", readonly), &pool.NodeInfo{ID: "a", Name: "a", Replicaset: "27d39d2f-596a-41ba-b726-46f1afe30125"})
+		if !x.roles.isDemoted("a") {
+			t.Fatal("it leads still")
+		}
+		told := x.dead.next()
+		time.Sleep(2 * demotionLasts)
+		select {
+		case <-told:
+		default:
+			t.Error("nobody was told")
+		}
+	})
+}
+
+// What a load's texts forbid is decided once: the judge believes it of texts that were made before servers were upgraded.
+func TestLoadDecidesOnceAboutForwarding(t *testing.T) {
+	of := func(version string) *metadata.Topology {
+		topo := led("a")
+		for i := range topo.Instances {
+			topo.Instances[i].Version = version
+		}
+		return metadata.Build(*topo)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		for _, was := range []string{"25.4.1", "26.2.1"} {
+			x, cluster := mourner(t, of(was))
+			l, err := x.LoadInto(t.Context(), "t", []string{"id"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := l.ForwardOff()
+			cluster.topo = of("26.2.1")
+			if before != (was == "26.2.1") || l.ForwardOff() != before {
+				t.Errorf("%s: %v, %v after the upgrade", was, before, l.ForwardOff())
+			}
+		}
+	})
 }

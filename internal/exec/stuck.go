@@ -38,11 +38,7 @@ func (r *run) depart(w *wire.Conn) {
 	}
 	c := r.c
 	epoch, op := r.x.stuck.epoch.Load(), w.NextOp()
-	if !r.x.dead.armed.Load() {
-		r.x.watchFlights()
-	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	f := &c.flight
 	if f.conn != nil {
 		f = &flight{next: c.flight.next}
@@ -51,6 +47,10 @@ func (r *run) depart(w *wire.Conn) {
 	f.conn, f.op, f.epoch, f.tier, f.rerun = w, op, epoch, tier, rerun
 	f.owner, f.node, f.tick = owner, r.lease.Node(), r.x.dead.tick.Load()
 	r.flight = f
+	c.mu.Unlock()
+	if !r.x.dead.armed.Load() { // now that it can be seen: lookAtFlights disarms before it looks
+		r.x.watchFlights()
+	}
 }
 
 // arrive ends what depart began: the answer has begun, or will never come.
