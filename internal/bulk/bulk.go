@@ -112,6 +112,7 @@ type load struct {
 // one that stopped it; nil if every row is accounted for as inserted, skipped, or failed within MaxErrors.
 func Run(ctx context.Context, cfg Config, t Target, rows iter.Seq[[]any]) (Result, error) {
 	l := &load{Config: cfg, t: t, ctx: ctx, owners: map[string]int64{}, texts: map[shape]string{}, queues: map[string]chan []row{}, begun: cfg.Now()}
+	defer l.finish() // where the sequence panics
 	pending := map[string][]row{}
 	sizes := map[string]int{}
 	for values := range rows {
@@ -146,10 +147,7 @@ func Run(ctx context.Context, cfg Config, t Target, rows iter.Seq[[]any]) (Resul
 			l.hand(owner, rest)
 		}
 	}
-	for _, q := range l.queues {
-		close(q)
-	}
-	l.workers.Wait()
+	l.finish()
 	slices.Sort(l.res.FailedRows)
 	slices.Sort(l.res.UnknownRows)
 	slices.Sort(l.res.UnsentRows)
@@ -157,6 +155,15 @@ func Run(ctx context.Context, cfg Config, t Target, rows iter.Seq[[]any]) (Resul
 		l.failure = ctx.Err()
 	}
 	return l.res, l.failure
+}
+
+// finish ends the workers once they have done what they were handed.
+func (l *load) finish() {
+	for _, q := range l.queues {
+		close(q)
+	}
+	l.queues = nil
+	l.workers.Wait()
 }
 
 // counted counts a row that was taken, and reports whether the load is over.

@@ -272,3 +272,17 @@ func TestContextEnds(t *testing.T) {
 		t.Fatalf("%+v, %v", res, err)
 	}
 }
+
+// A sequence that panics, which its caller recovers from, leaves no worker behind.
+func TestPanicOfTheSequenceEndsTheWorkers(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer func() {
+		if recover() != "no more" {
+			t.Error("the panic is lost")
+		}
+	}()
+	_, _ = Run(t.Context(), config(), newTable(), func(yield func([]any) bool) {
+		numbers(500)(yield)
+		panic("no more")
+	})
+}
