@@ -219,8 +219,7 @@ func (x *Executor) probe(f func()) {
 
 // stop waits for probes. The executor is closed, so that none begins any more.
 func (d *dead) stop() {
-	d.mu.Lock()
-	d.mu.Unlock() //nolint:staticcheck // whoever held it has added its probe, or has seen that it is too late
+	d.look() // whoever held the lock has added its probe; who takes it now sees that it is too late
 	d.probes.Wait()
 }
 

@@ -180,3 +180,30 @@ func TestChosenShardIsHeldUpAsItsTierIs(t *testing.T) {
 		}
 	}
 }
+
+// watched is a cluster that tells when it is asked for its snapshot.
+type watched struct {
+	*bereaved
+	asked func()
+}
+
+func (c *watched) Topology() *metadata.Topology {
+	c.asked()
+	return c.bereaved.Topology()
+}
+
+// Whether somebody still leads is read under the lock that the next snapshot's leadersChanged takes: before it, the entry
+// of a leader that was replaced meanwhile would stay.
+func TestLeaderIsBuriedUnderTheLock(t *testing.T) {
+	x, cluster := mourner(t, led("b"))
+	held := false
+	x.Cluster = &watched{cluster, func() {
+		if held = !x.dead.mu.TryLock(); !held {
+			x.dead.mu.Unlock()
+		}
+	}}
+	x.giveUp(leaderA(), false)
+	if !held || x.Hurt() {
+		t.Errorf("lock held %v, hurt %v", held, x.Hurt())
+	}
+}
