@@ -201,8 +201,15 @@ func TestNodesOfOneName(t *testing.T) {
 	if err := c.Node("i2").Move(); err != nil {
 		t.Fatal(err)
 	}
+	moved := make(chan error, 1) // who finds nobody at the old address has the topology read
+	go func() { moved <- db.QueryRowContext(picodata.ToInstance(t.Context(), "i2"), "select 6").Scan(new(int)) }()
+	defer func() { <-moved }()
 	for named := 0; named != 2; {
-		<-changed
+		select {
+		case <-changed:
+		case <-time.After(3 * time.Second):
+			t.Fatalf("%+v", connector.Stats().Nodes)
+		}
 		named = 0
 		for _, n := range connector.Stats().Nodes {
 			if n.Name == "i2" {

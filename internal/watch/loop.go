@@ -183,7 +183,8 @@ func (l *loop) refresh(ctx context.Context) (out outcome) {
 			l.seeds.met(l.control.to)
 		}
 		have := l.have
-		if l.distrust {
+		// An address changes no mark: who can't be connected to may have moved.
+		if l.distrust || have != nil && l.clock.Now().Sub(have.Whole) >= l.pace.interval && l.state.takeLost() {
 			have = nil
 		}
 		at := l.control.to

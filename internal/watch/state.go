@@ -28,6 +28,7 @@ type state struct {
 	stats        metadata.TopologyStats
 	wantBuckets  bool
 	wantTables   bool
+	lost         bool // a connection was, or none could be made
 	rows         bool // INSERTs of several rows are met: tables are to be known whatever servers tell of single rows
 	tablesDenied bool // _pico_table may not be read
 }
@@ -57,6 +58,8 @@ func (s *state) hint(reason schema.Reason) {
 		s.rows, s.wantTables = true, true
 	case schema.HintTables:
 		s.wantTables = true
+	case schema.HintConnectionLost:
+		s.lost = true
 	}
 	s.stats.Hints++
 	s.mu.Unlock()
@@ -75,6 +78,15 @@ func (s *state) tablesWanted() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.wantTables
+}
+
+// takeLost tells, once, whether a connection was lost.
+func (s *state) takeLost() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lost := s.lost
+	s.lost = false
+	return lost
 }
 
 // rowsSeen tells whether an INSERT of several rows was met.
