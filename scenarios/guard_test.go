@@ -3,6 +3,7 @@ package scenarios_test
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -73,17 +74,19 @@ func TestArgumentsThatAServerSpoilsAreRefused(t *testing.T) {
 		{"float", "float_guard=off", sql.NullFloat64{Float64: 0x1p63, Valid: true}},
 		{"uuid", "uuid_guard=off", bad}, {"uuid", "uuid_guard=off", &bad}, {"uuid", "uuid_guard=off", "ffffffff-ffff-ffff-ffff-ffffffffffff"},
 	} {
-		c, db, _ := startDB(t, picotest.Config{})
-		mustExec(t, db, "select 1")
-		before := len(c.Statements())
-		_, err := db.Exec("insert into t values ($1, $2)", 1, tt.value)
-		var e *picodata.GuardError
-		if !errors.As(err, &e) || e.Hazard != tt.hazard || e.Ordinal != 2 || e.Setting != tt.setting || !strings.Contains(err.Error(), tt.setting) {
-			t.Errorf("%T %v: %v", tt.value, tt.value, err)
-		}
-		if n := len(c.Statements()) - before; n != 0 {
-			t.Errorf("%T %v: %d statements were sent", tt.value, tt.value, n)
-		}
+		t.Run(fmt.Sprintf("%T %v", tt.value, tt.value), func(t *testing.T) {
+			c, db, _ := startDB(t, picotest.Config{})
+			mustExec(t, db, "select 1")
+			before := len(c.Statements())
+			_, err := db.Exec("insert into t values ($1, $2)", 1, tt.value)
+			var e *picodata.GuardError
+			if !errors.As(err, &e) || e.Hazard != tt.hazard || e.Ordinal != 2 || e.Setting != tt.setting || !strings.Contains(err.Error(), tt.setting) {
+				t.Errorf("%T %v: %v", tt.value, tt.value, err)
+			}
+			if n := len(c.Statements()) - before; n != 0 {
+				t.Errorf("%T %v: %d statements were sent", tt.value, tt.value, n)
+			}
+		})
 	}
 	_, db, _ := startDB(t, picotest.Config{}, options.WithFloatGuard(false), options.WithUUIDGuard(false))
 	var f sql.NullFloat64
