@@ -366,7 +366,7 @@ func (r *run) heldUp() (*Leaderless, *deadLeader) {
 	}
 	leader := d.of(p.InstanceUUID)
 	switch {
-	case p.Kind == route.Leader || p.Kind == route.Filter && !p.ByShard: // no shard that was chosen is all that is touched
+	case p.Kind == route.Leader || p.Kind == route.Filter:
 		if leader == nil || p.Kind == route.Filter && p.Role != options.RoleLeader {
 			return nil, nil
 		}

@@ -164,23 +164,6 @@ func TestLoadDecidesOnceAboutForwarding(t *testing.T) {
 	})
 }
 
-// A replicaset that no_shard_specified_behavior chose is where a statement is handed in, and not all that it touches.
-func TestChosenShardIsHeldUpAsItsTierIs(t *testing.T) {
-	x, _ := mourner(t, led("a"))
-	x.routing.tablesChanged(map[string]schema.Table{"t": {Name: "t", Distribution: schema.ShardedByKey, Tier: "default", ShardingKey: []string{"id"}, Operable: true,
-		Columns: []schema.Column{{Name: "id", Type: "integer", OID: 20}}}})
-	x.dead.mu.Lock()
-	x.dead.set("a", &deadLeader{node: leaderA()})
-	x.dead.mu.Unlock()
-	for _, kind := range []route.Kind{route.Balance, route.Filter} {
-		r := run{x: x, op: opExec, ctx: t.Context(), text: x.texts.get("insert into t select id from t")}
-		r.plan = route.Plan{Kind: kind, ByShard: kind == route.Filter, ReplicasetUUID: "other", Tier: "default"}
-		if why, _ := r.heldUp(); why == nil {
-			t.Errorf("%v: not held up", kind)
-		}
-	}
-}
-
 // watched is a cluster that tells when it is asked for its snapshot.
 type watched struct {
 	*bereaved
