@@ -153,11 +153,7 @@ func (c *Conn) passName() bool {
 // it parses a name. The result is one buffer, so it stays one write.
 func (g *guard) rewrite(p []byte) ([]byte, error) {
 	out := g.wbuf[:0]
-	if g.closing > 0 {
-		out = append(out, g.closes...)
-		g.swallow += g.closing
-		g.closes, g.closing = g.closes[:0], 0
-	}
+	out = g.appendCloses(out)
 	if g.rename != "" {
 		name := g.rename
 		g.rename = ""
@@ -217,4 +213,14 @@ func (g *guard) answerPrepare(p []byte) (int, error) {
 func (g *guard) closeLater(name string) {
 	g.closes = appendClose(g.closes, name)
 	g.closing++
+}
+
+// appendCloses appends the waiting Close messages; their answers are taken out.
+func (g *guard) appendCloses(out []byte) []byte {
+	if g.closing > 0 {
+		out = append(out, g.closes...)
+		g.swallow += g.closing
+		g.closes, g.closing = g.closes[:0], 0
+	}
+	return out
 }

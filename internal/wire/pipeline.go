@@ -214,12 +214,7 @@ func (c *Conn) flow(pieces []*Piece) error {
 		p.size = 0
 	}
 	for asked < len(pieces) {
-		out = out[:0]
-		if c.g.closing > 0 {
-			out = append(out, c.g.closes...)
-			c.g.swallow += c.g.closing
-			c.g.closes, c.g.closing = c.g.closes[:0], 0
-		}
+		out = c.g.appendCloses(out[:0])
 		from := written
 		for written < len(pieces) && (open == 0 || open+next <= pipelineWindow) {
 			p := pieces[written]
