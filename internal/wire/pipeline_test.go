@@ -202,7 +202,7 @@ func TestPipelineLongStatementGoesAlone(t *testing.T) {
 	defer cancel()
 	pieces := []*Piece{
 		piece(t, "select s from pl"),
-		piece(t, "select id from pl where s = $1", strings.Repeat("z", 16<<20)),
+		piece(t, "select id from pl where s = $1", strings.Repeat("z", 12<<20)),
 		piece(t, "select count(*) from pl"),
 	}
 	if err := c.Pipeline(ctx, pieces); err != nil {
