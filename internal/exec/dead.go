@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/lib/pq"
@@ -27,6 +28,7 @@ type dead struct {
 	// leaders is replaced whole; nil: all answer. Statements read it.
 	leaders atomic.Pointer[map[string]*deadLeader] // by the instance's uuid
 	hurt    atomic.Bool                            // leaders, or a replicaset that nobody leads
+	vacant  atomic.Pointer[[]metadata.Replicaset]  // those whose last leader is gone and that have no other yet; nil: none
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced when waits should be looked at again
@@ -182,12 +184,25 @@ func (x *Executor) Dialled(n *pool.NodeInfo, err error) {
 func nobodyThere(err error) bool {
 	var p *pq.Error
 	var n net.Error
-	return !errors.As(err, &p) && !errors.Is(err, context.Canceled) && (errors.As(err, &n) && n.Timeout() || isNetwork(err))
-}
-
-func isNetwork(err error) bool {
+	switch {
+	case errors.As(err, &p), errors.Is(err, context.Canceled), ownLimit(err):
+		return false
+	case errors.As(err, &n) && n.Timeout():
+		return true
+	}
 	var op *net.OpError
 	return errors.As(err, &op)
+}
+
+// ownLimit: this machine or its name servers are what failed.
+func ownLimit(err error) bool {
+	for _, no := range [...]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EADDRNOTAVAIL, syscall.EACCES, syscall.EPERM, syscall.ENETDOWN, syscall.ENETUNREACH} {
+		if errors.Is(err, no) {
+			return true
+		}
+	}
+	var dns *net.DNSError
+	return errors.As(err, &dns) && !dns.IsNotFound
 }
 
 // suspect notes that a leader doesn't answer. Unless a dial has shown it, a probe decides.
@@ -337,8 +352,34 @@ func (x *Executor) leadersChanged(topo *metadata.Topology) {
 			}
 		}
 	}
+	d.vacant.Store(vacant(topo))
 	d.hurt.Store(d.leaders.Load() != nil || x.leaderless(topo))
 	d.announce()
+}
+
+// vacant are the replicasets with data whose leader is gone and that nobody leads yet; nil: none. One that moves its lead
+// from a living instance to another isn't among them: servers answer for it meanwhile.
+func vacant(topo *metadata.Topology) *[]metadata.Replicaset {
+	if topo == nil || topo.Static || !topo.RolesKnown {
+		return nil
+	}
+	var list []metadata.Replicaset
+	for i := range topo.Replicasets {
+		r := &topo.Replicasets[i]
+		if r.State != "ready" {
+			continue
+		}
+		if l, ok := topo.Leader(r.UUID); ok && l.State == metadata.Online {
+			continue
+		}
+		if last, ok := topo.ByName(r.CurrentMaster); !ok || last.State != metadata.Online {
+			list = append(list, *r)
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	return &list
 }
 
 // leaderless reports whether some replicaset with data has nobody that leads it.
@@ -358,6 +399,19 @@ func (x *Executor) leaderless(topo *metadata.Topology) bool {
 	return false
 }
 
+// noticed is how long a leader may be dead and lead all the same: a cluster takes some 30 seconds to see it. One that is
+// Online beyond that is out of reach from here alone, and others can forward to it.
+const noticed = 45 * time.Second
+
+// holdsUp reports whether statements wait for a dead leader.
+func (x *Executor) holdsUp(l *deadLeader) bool {
+	if x.Clock.Now().Sub(l.since) < noticed {
+		return true
+	}
+	in, ok := x.Cluster.Topology().Instance(l.node.ID)
+	return !ok || in.State != metadata.Online || in.TargetState != "" && in.TargetState != metadata.Online
+}
+
 // heldUp says whom a statement would wait for on the server; nil: it can be answered.
 func (r *run) heldUp() (*Leaderless, *deadLeader) {
 	p, d := &r.plan, &r.x.dead
@@ -365,6 +419,9 @@ func (r *run) heldUp() (*Leaderless, *deadLeader) {
 		return nil, nil
 	}
 	leader := d.of(p.InstanceUUID)
+	if leader != nil && !r.x.holdsUp(leader) {
+		leader = nil
+	}
 	switch {
 	case p.Kind == route.Leader || p.Kind == route.Filter:
 		if leader == nil || p.Kind == route.Filter && p.Role != options.RoleLeader {
@@ -389,14 +446,18 @@ func (r *run) heldUp() (*Leaderless, *deadLeader) {
 	default:
 		return nil, nil
 	}
-	tier, ok := r.x.routing.tierOf(r.text)
-	m := d.leaders.Load()
-	if !ok || m == nil {
-		return nil, nil
+	if m := d.leaders.Load(); m != nil {
+		for _, l := range *m {
+			if r.x.holdsUp(l) && r.x.routing.spreadOver(r.text, l.node.Tier) {
+				return r.x.leaderlessOf(l), l
+			}
+		}
 	}
-	for _, l := range *m {
-		if l.node.Tier == tier {
-			return r.x.leaderlessOf(l), l
+	if m := d.vacant.Load(); m != nil {
+		for i := range *m {
+			if s := &(*m)[i]; r.x.routing.spreadOver(r.text, s.Tier) {
+				return &Leaderless{Replicaset: s.Name, Tier: s.Tier}, nil
+			}
 		}
 	}
 	return nil, nil

@@ -2,11 +2,17 @@ package exec
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"net"
+	"os"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lib/pq"
 
 	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/internal/route"
@@ -188,5 +194,121 @@ func TestLeaderIsBuriedUnderTheLock(t *testing.T) {
 	x.giveUp(leaderA(), false)
 	if !held || x.Hurt() {
 		t.Errorf("lock held %v, hurt %v", held, x.Hurt())
+	}
+}
+
+// sharded are tables of the tier default, and one that is global.
+func sharded(x *Executor) {
+	x.TablesChanged(map[string]schema.Table{
+		"t": {Name: "t", Distribution: schema.ShardedByKey, Tier: "default", Operable: true},
+		"u": {Name: "u", Distribution: schema.ShardedByKey, Tier: "default", Operable: true},
+		"g": {Name: "g", Distribution: schema.Global, Operable: true},
+	})
+}
+
+// What goes to all of a tier waits as long as one of its replicasets can't answer, however many tables it names, and
+// whether the death is known from a connection or the snapshot shows that nobody leads.
+func TestWholeTierIsHeldUp(t *testing.T) {
+	texts := []struct {
+		sql  string
+		held bool
+	}{
+		{"select count(*) from t", true},
+		{"select * from t join u on t.id = u.id", true},
+		{"select * from g join t on t.id = g.id", true},
+		{"select * from (select id from u) as x", true},
+		{"insert into g select id from t", true},
+		{"select t from g", false},
+		{"select * from g as a join g as b on a.id = b.id", false},
+		{"select * from elsewhere", false},
+	}
+	for _, c := range []struct {
+		name   string
+		master metadata.State
+		led    string
+		dead   bool
+		held   bool
+	}{
+		{"all well", metadata.Online, "a", false, false},
+		{"a leader that doesn't answer", metadata.Online, "a", true, true},
+		{"the last leader is gone", metadata.Offline, "a", false, true},
+		{"the lead moves from a living one", metadata.Online, "", false, false},
+	} {
+		topo := led("a")
+		topo.Instances[0].State, topo.Instances[0].TargetState = c.master, c.master
+		if c.led == "" {
+			topo.Replicasets[0].TargetMaster, topo.Replicasets[0].LeaderUUID = "b", ""
+		}
+		x, _ := mourner(t, metadata.Build(*topo))
+		sharded(x)
+		x.leadersChanged(x.Cluster.Topology())
+		if c.dead {
+			x.bury(leaderA(), false)
+		}
+		for _, s := range texts {
+			r := run{x: x, op: opQuery, ctx: t.Context(), text: x.texts.get(s.sql)}
+			r.plan = x.routing.plan(r.text, nil, nil)
+			if why, _ := r.heldUp(); (why != nil) != (c.held && s.held) {
+				t.Errorf("%s: %s: %+v", c.name, s.sql, why)
+			}
+		}
+	}
+}
+
+// A leader that the cluster sees Online long after it stopped answering here is out of reach from here alone: nobody waits
+// for it any more, others can forward to it.
+func TestLeaderOutOfReachFromHereHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, cluster := mourner(t, led("a"))
+		sharded(x)
+		x.bury(leaderA(), false)
+		held := func() bool {
+			r := run{x: x, op: opQuery, ctx: t.Context(), text: x.texts.get("select count(*) from t")}
+			why, _ := r.heldUp()
+			return why != nil
+		}
+		time.Sleep(noticed - time.Millisecond)
+		if !held() {
+			t.Error("nobody waits though the cluster may not have noticed yet")
+		}
+		time.Sleep(time.Millisecond)
+		if held() {
+			t.Error("it is Online for everybody else")
+		}
+		topo := led("a")
+		topo.Instances[0].TargetState = metadata.Offline
+		cluster.topo = metadata.Build(*topo)
+		if !held() {
+			t.Error("the cluster has seen it too")
+		}
+	})
+}
+
+// Only an answer of the network tells that nobody is there: this machine's own limits and its name servers don't.
+func TestNobodyThere(t *testing.T) {
+	dial := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
+	call := func(no syscall.Errno) error { return dial(os.NewSyscallError("connect", no)) }
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{call(syscall.ECONNREFUSED), true},
+		{call(syscall.EHOSTUNREACH), true},
+		{call(syscall.ETIMEDOUT), true},
+		{&net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, true},
+		{dial(os.ErrDeadlineExceeded), true},
+		{dial(&net.DNSError{Err: "no such host", IsNotFound: true}), true},
+		{dial(&net.DNSError{Err: "server misbehaving", IsTemporary: true}), false},
+		{dial(&net.DNSError{Err: "i/o timeout", IsTimeout: true}), false},
+		{dial(os.NewSyscallError("socket", syscall.EMFILE)), false},
+		{call(syscall.EADDRNOTAVAIL), false},
+		{call(syscall.EACCES), false},
+		{call(syscall.ENETUNREACH), false},
+		{context.Canceled, false},
+		{&pq.Error{Code: "28P01"}, false},
+	} {
+		if got := nobodyThere(fmt.Errorf("dial: %w", c.err)); got != c.want {
+			t.Errorf("%v: %v", c.err, got)
+		}
 	}
 }

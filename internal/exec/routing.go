@@ -11,6 +11,7 @@ import (
 	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/internal/route"
 	"github.com/picodata/go-picodata/internal/schema"
+	"github.com/picodata/go-picodata/internal/sqltext"
 	"github.com/picodata/go-picodata/metadata"
 	"github.com/picodata/go-picodata/options"
 )
@@ -244,10 +245,13 @@ func (r *routing) snapshot() map[string]uint64 {
 	return m
 }
 
-// tierOf is the tier of a statement's one sharded table; false: it has none, or nobody has told.
-func (r *routing) tierOf(t *Text) (string, bool) {
-	if t.Info.Table == "" {
-		return "", false
+// spreadOver says whether a statement reads or writes a sharded table of the tier. What nobody has told is no such table.
+func (r *routing) spreadOver(t *Text, tier string) bool {
+	v := r.view.Load()
+	for _, name := range sqltext.Tables(t.SQL) {
+		if of, ok := v.TierOf(name); ok && of == tier {
+			return true
+		}
 	}
-	return r.view.Load().TierOf(t.Info.Table)
+	return false
 }
