@@ -66,8 +66,19 @@ func ShardKey(ctx context.Context, tier string, values ...any) context.Context {
 // Idempotent returns a context whose statements may be run again by the driver after a lost
 // connection although they aren't plain reads: the caller vouches that running one twice is
 // the same as running it once (INSERT … ON CONFLICT DO NOTHING, for example).
+//
+// What hangs in a living server may run minutes later. So an UPDATE, a DELETE, a block, a CALL or an INSERT … ON CONFLICT
+// DO REPLACE is not run again while its first run may be asleep there (a leader changed under it, or the server's own
+// timeout): a second run would be acknowledged, and the first could undo what came after it. See IdempotentAnyTime.
 func Idempotent(ctx context.Context) context.Context {
 	return exec.WithHint(ctx, func(h *exec.Hint) { h.Idempotent = true })
+}
+
+// IdempotentAnyTime is Idempotent for statements that a late repetition can't harm either, whatever was written meanwhile:
+// those that are guarded by a version (UPDATE … WHERE id = $1 AND version = $2), or whose rows nobody else changes. They
+// are run again also while their first run may be asleep on a living instance.
+func IdempotentAnyTime(ctx context.Context) context.Context {
+	return exec.WithHint(ctx, func(h *exec.Hint) { h.Idempotent, h.AnyTime = true, true })
 }
 
 // NoRetry returns a context whose statements the driver hands to one node once. It outweighs Idempotent.

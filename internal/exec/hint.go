@@ -11,6 +11,7 @@ type Hint struct {
 	Place      route.Hint
 	Placed     bool // Place asks for something
 	Idempotent bool
+	AnyTime    bool // idempotent, also after what came later
 	NoRetry    bool
 	Limits     Limits
 }

@@ -47,6 +47,7 @@ type attempt struct {
 	oneBucket  bool // known to touch one bucket at most
 	delivered  bool // a row has reached the caller
 	idempotent bool
+	anyTime    bool // idempotent, also after what came later
 	noRetry    bool
 	routable   bool // a forward refusal can be met by routing
 	tx         bool // inside a Tx, whose writes stay where they are
@@ -104,7 +105,11 @@ func judgeFreely(err error, a *attempt) verdict {
 		v.action = giveUp
 		return v
 	case errors.Is(w.Cause, wire.ErrInterrupted):
-		return a.judgeLost(verdict{action: revive, cause: errLeaderChanged})
+		v := a.judgeLost(verdict{action: revive, cause: errLeaderChanged})
+		if a.asleep() {
+			v.action = giveUp
+		}
+		return v
 	case !w.Sent:
 		return verdict{action: retry, ending: notSent, cause: w, refresh: true, connErr: true}
 	}
@@ -157,11 +162,12 @@ func judgeAnswer(w *wire.Error, a *attempt) verdict {
 	case servererr.Switchover, servererr.Route, servererr.Schema:
 		a.judgePart(&v)
 	case servererr.Timeout:
+		again := a.harmless() && !a.asleep()
 		v.refresh = true
 		if a.mayHaveWritten() {
-			v.ending, v.partly, v.doubt = unknown, !a.oneBucket, a.harmless()
+			v.ending, v.partly, v.doubt = unknown, !a.oneBucket, again
 		}
-		if !a.harmless() {
+		if !again {
 			v.action = giveUp
 		}
 	default:
@@ -206,6 +212,12 @@ func (op operation) executes() bool { return op == opQuery || op == opExec }
 // harmless reports whether running the operation twice is the same as running it once.
 func (a *attempt) harmless() bool {
 	return a.idempotent || !a.op.executes() || a.text.Info.PlainRead || a.text.Info.Class == sqltext.Empty
+}
+
+// asleep reports whether the statement, if it isn't over yet on a server that lives, could undo there later what was
+// written since: running it again now would be acknowledged all the same.
+func (a *attempt) asleep() bool {
+	return a.idempotent && !a.anyTime && a.mayHaveWritten() && a.text.overwrites()
 }
 
 func (a *attempt) mayHaveWritten() bool { return a.op.executes() && a.text.Writes }

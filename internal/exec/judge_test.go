@@ -59,6 +59,7 @@ const (
 	oneRow      = "insert into t values ($1, $2)"
 	manyRows    = "insert into t values ($1, $2), ($3, $4)"
 	update      = "update t set v = 1"
+	upsert      = "insert into t values ($1, $2) on conflict do replace"
 	atomicText  = "DO $$ BEGIN INSERT INTO t VALUES (1, 2); END $$"
 	ddl         = "create table t (id int primary key)"
 	noOp        = "begin"
@@ -129,6 +130,10 @@ func TestJudge(t *testing.T) {
 		{"stuck read, a row delivered", sent(stuckCause), plainRead, flags{delivered: true}, giveUp, lost, false, false, false, false},
 		{"stuck write", sent(stuckCause), oneRow, flags{oneBucket: true}, giveUp, unknown, false, false, false, false},
 		{"stuck idempotent write", sent(stuckCause), oneRow, flags{idempotent: true}, revive, unknown, false, true, false, false},
+		{"stuck idempotent update, which may run later", sent(stuckCause), update, flags{idempotent: true}, giveUp, unknown, false, true, false, false},
+		{"stuck idempotent update, at any time", sent(stuckCause), update, flags{idempotent: true, anyTime: true}, revive, unknown, false, true, false, false},
+		{"stuck idempotent upsert, which may run later", sent(stuckCause), upsert, flags{idempotent: true}, giveUp, unknown, false, true, false, false},
+		{"idempotent update, its connection lost", sent(errEOF), update, flags{idempotent: true}, retry, unknown, false, true, true, true},
 
 		// The server proves that nothing ran.
 		{"stale statement", answered("42999", "prepared statement x has been invalidated"), update, flags{}, retry, byServer, false, false, false, false},
@@ -170,6 +175,7 @@ func TestJudge(t *testing.T) {
 		{"timeout, one bucket", answered("XX000", "Timeout exceeded"), oneRow, flags{oneBucket: true}, giveUp, unknown, false, false, true, false},
 		{"timeout, several", answered("XX000", "Timeout exceeded"), update, flags{}, giveUp, unknown, true, false, true, false},
 		{"timeout, idempotent", answered("XX000", "Timeout exceeded"), oneRow, flags{idempotent: true, oneBucket: true}, retry, unknown, false, true, true, false},
+		{"timeout, idempotent update, which may run later", answered("XX000", "Timeout exceeded"), update, flags{idempotent: true, oneBucket: true}, giveUp, unknown, false, false, true, false},
 		{"the storage hung up, one bucket", answered("XX000", "Peer closed"), oneRow, flags{oneBucket: true}, giveUp, unknown, false, false, true, false},
 
 		// Refused for good while it ran: definite for those who refused.

@@ -240,7 +240,7 @@ func (r *run) attempted(delivered bool) *attempt {
 		routable: !r.plan.Routed() && (r.hint == nil || !r.hint.Placed) && r.op != opPrepare && !r.tied(),
 	}
 	if r.hint != nil {
-		a.idempotent, a.noRetry = r.hint.Idempotent, r.hint.NoRetry
+		a.idempotent, a.anyTime, a.noRetry = r.hint.Idempotent, r.hint.AnyTime, r.hint.NoRetry
 	}
 	return a
 }

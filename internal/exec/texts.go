@@ -33,6 +33,11 @@ func newText(sql string) *Text {
 	return t
 }
 
+// overwrites reports whether the statement may change rows that are there. An INSERT that replaces nothing can't.
+func (t *Text) overwrites() bool {
+	return t.Info.Class != sqltext.Insert || sqltext.Replaces(t.SQL)
+}
+
 // fingerprintLimit bounds what an error or a log line shows of a statement.
 const fingerprintLimit = 500
 
