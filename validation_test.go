@@ -66,6 +66,7 @@ var badValues = map[string]struct {
 	"Log":                      {"log", []any{options.Log(9)}},
 	"MaxChainedOperators":      {"max_chained_operators", []any{-1}},
 	"StuckStatementTimeout":    {"stuck_statement_timeout", []any{-time.Second}},
+	"StaleReads":               {"stale_reads", []any{options.StaleReads(9)}},
 	"DeadLeader":               {"dead_leader", []any{options.DeadLeader(9)}},
 	"SwitchoverTimeout":        {"switchover_timeout", []any{-time.Second, 2 * time.Hour}},
 	"DeadLeaderTimeout":        {"dead_leader_timeout", []any{-time.Second, time.Duration(0)}},

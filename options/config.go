@@ -357,6 +357,13 @@ type Config struct {
 	// Duration: 1ms to 24h. Default: 1m. Server: any. Cost: a short one gives up before the cluster has
 	// noticed.
 	DeadLeaderTimeout time.Duration
+	// StaleReads is the key stale_reads. What happens to a plain read of one owner, by its key, whose leader
+	// doesn't answer and isn't replaced yet: it waits as dead_leader says (off), or a living replica of the
+	// owner answers (degraded). Needs routing=keys, or READ on _pico_table, for the key.
+	//
+	// Choice: off or degraded. Default: off. Server: 26.1. Cost: degraded: such a read may miss what was
+	// written last.
+	StaleReads StaleReads
 	// SuspectAfter is the key suspect_after. After how long without an answer a leader is asked over a new
 	// connection whether it lives; if it doesn't answer there either in that time, it counts as dead. 0
 	// switches this off: then only refused connections tell.

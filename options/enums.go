@@ -276,6 +276,27 @@ func (v *DeadLeader) UnmarshalText(text []byte) error {
 	return unmarshalEnum(v, "dead_leader", deadLeaderNames[:], string(text))
 }
 
+// StaleReads says what happens to a read whose owner's leader doesn't answer and isn't replaced yet.
+type StaleReads uint8
+
+const (
+	StaleReadsOff      StaleReads = iota // it waits for the next leader, as other statements do
+	StaleReadsDegraded                   // a living replica answers, which may be behind
+)
+
+var staleReadsNames = [...]string{"off", "degraded"}
+
+// String is the text of the DSN key stale_reads.
+func (v StaleReads) String() string { return enumText(staleReadsNames[:], v) }
+
+// MarshalText is String for encoders.
+func (v StaleReads) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads off or degraded.
+func (v *StaleReads) UnmarshalText(text []byte) error {
+	return unmarshalEnum(v, "stale_reads", staleReadsNames[:], string(text))
+}
+
 // Prepare says what db.Prepare does.
 type Prepare uint8
 

@@ -314,6 +314,11 @@ func WithSwitchoverTimeout(v time.Duration) Option {
 	return func(c *Config) error { c.SwitchoverTimeout = v; return nil }
 }
 
+// WithStaleReads sets what happens to a read whose owner's leader doesn't answer.
+func WithStaleReads(v StaleReads) Option {
+	return func(c *Config) error { c.StaleReads = v; return nil }
+}
+
 // WithDeadLeaderTimeout bounds their wait.
 func WithDeadLeaderTimeout(v time.Duration) Option {
 	return func(c *Config) error { c.DeadLeaderTimeout = v; return nil }

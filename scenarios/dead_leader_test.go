@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -265,4 +266,89 @@ func TestBatchDoesNotWaitForTheDead(t *testing.T) {
 			}
 		}
 	}, options.WithRouting(options.RoutingKeys), options.WithDeadLeaderTimeout(2*time.Second))
+}
+
+// With read_preference=any and routing=keys reads by key don't notice that a leader dies, nor do those whose one replicaset
+// the caller names.
+func TestReadsByKeySurviveALeader(t *testing.T) {
+	mourning(t, func(t *testing.T, w *world, keys map[string][]int) {
+		stop := w.work(8, 10*time.Millisecond, func() {
+			began := time.Now()
+			var v int
+			if err := w.QueryRowContext(t.Context(), "select v from t where id = $1", keys["default_2"][rand.IntN(len(keys["default_2"]))]).Scan(&v); err != nil {
+				t.Error(err)
+			}
+			ctx := picodata.ToReplicaset(t.Context(), "default_2")
+			if err := w.QueryRowContext(ctx, "select v from g where id = $1", 1).Scan(&v); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("two reads took %v", took)
+			}
+		})
+		time.Sleep(2 * time.Second)
+		w.cluster.Leader("default_2").Kill()
+		time.Sleep(60 * time.Second)
+		stop()
+	}, options.WithRouting(options.RoutingKeys), options.WithReadPreference(options.ReadPreferenceAny))
+}
+
+// stale_reads=degraded: reads of a dead leader's rows are answered at once by its replica, writes wait, and with the next
+// leader everything goes where it belongs again.
+func TestStaleReads(t *testing.T) {
+	for _, mode := range []options.StaleReads{options.StaleReadsOff, options.StaleReadsDegraded} {
+		t.Run(mode.String(), func(t *testing.T) {
+			mourning(t, func(t *testing.T, w *world, keys map[string][]int) {
+				orphan := keys["default_2"][0]
+				victim := w.cluster.Leader("default_2")
+				victim.Kill()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				for len(w.c.Stats().DeadLeaders) == 0 && ctx.Err() == nil { // what was idle there is used up
+					_, _ = w.ExecContext(ctx, "update t set v = 1 where id = $1", orphan)
+				}
+				read := func(query string, args ...any) error {
+					ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+					defer cancel()
+					var v any
+					return w.QueryRowContext(ctx, query, args...).Scan(&v)
+				}
+				w.cluster.ResetCounters()
+				began := time.Now()
+				reads := 1
+				if mode == options.StaleReadsDegraded {
+					reads = 10
+				}
+				for range reads {
+					if err := read("select v from t where id = $1", orphan); (err == nil) != (mode == options.StaleReadsDegraded) {
+						t.Fatalf("%v: %v", mode, err)
+					}
+				}
+				if took := time.Since(began); mode == options.StaleReadsDegraded && took > time.Second {
+					t.Errorf("ten reads took %v", took)
+				}
+				if n := w.c.Stats().Routing["stale_read"]; (n == 10) != (mode == options.StaleReadsDegraded) {
+					t.Errorf("%v: %d counted", mode, n)
+				}
+				// What may not be stale, or isn't one owner's, waits.
+				for _, query := range []string{"select count(*) from t where v >= $1", "select v from t where id = $1 option (read_preference = leader)"} {
+					if err := read(query, orphan); !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("%s: %v", query, err)
+					}
+				}
+				ctx, cancel = context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				if _, err := w.ExecContext(ctx, "update t set v = 1 where id = $1", orphan); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("a write: %v", err)
+				}
+				for n := 0; n < 60_000 && (w.leaders()["default_2"] == "" || w.leaders()["default_2"] == victim.Name()); n++ {
+					time.Sleep(time.Millisecond)
+				}
+				before := w.c.Stats().Routing["stale_read"]
+				if err := read("select v from t where id = $1", orphan); err != nil || w.c.Stats().Routing["stale_read"] != before {
+					t.Errorf("with the next leader: %v, %d counted", err, w.c.Stats().Routing["stale_read"]-before)
+				}
+			}, options.WithRouting(options.RoutingKeys), options.WithStaleReads(mode))
+		})
+	}
 }

@@ -190,6 +190,7 @@ var meanings = map[string]string{
 	"role_excluded":  "instance_role, the tiers, the mode or the address leave the leader out",
 	"leader_ejected": "the leader's connections failed lately",
 	"leader_busy":    "the leader has no free connection",
+	"stale_read":     "the leader doesn't answer, and a replica that may be behind does",
 }
 
 func showPlan(out io.Writer, plan picodata.Plan, json bool) error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/picodata/go-picodata/internal/pool"
+	"github.com/picodata/go-picodata/internal/route"
 	"github.com/picodata/go-picodata/internal/sqltext"
 	"github.com/picodata/go-picodata/internal/wire"
 )
@@ -225,8 +226,13 @@ func (x *Executor) fly(ctx context.Context, g *group) {
 		if x.mirror != nil {
 			r.offer()
 		}
-		r.asks = len(it.Args) > 0 && x.routing.wants(r.text)
-		it.piece = wire.Piece{SQL: r.sql, Args: it.Args, Anew: r.asks}
+		it.piece = wire.Piece{SQL: r.sql, Args: it.Args}
+		if r.plan.Reason == route.StaleRead {
+			it.piece.SQL, r.asks = r.staleText(), false
+		} else {
+			r.asks = len(it.Args) > 0 && x.routing.wants(r.text)
+			it.piece.Anew = r.asks
+		}
 		pieces[i] = &it.piece
 		if !r.text.Info.PlainRead {
 			teller = r

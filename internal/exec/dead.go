@@ -34,6 +34,7 @@ type dead struct {
 	changed chan struct{} // closed and replaced when waits should be looked at again
 	probes  sync.WaitGroup
 	alarms  map[string]alarm
+	behind  map[string]bool // replicasets whose replicas answer reads meanwhile
 
 	// tick counts halves of suspect_after while statements are under way, so that a statement that waits for long
 	// is found without a clock per statement.
@@ -352,6 +353,11 @@ func (x *Executor) leadersChanged(topo *metadata.Topology) {
 			}
 		}
 	}
+	for replicaset := range d.behind {
+		if l, ok := topo.Leader(replicaset); !ok || l.State == metadata.Online && d.of(l.UUID) == nil {
+			delete(d.behind, replicaset)
+		}
+	}
 	d.vacant.Store(vacant(topo))
 	d.hurt.Store(d.leaders.Load() != nil || x.leaderless(topo))
 	d.announce()
@@ -476,6 +482,9 @@ func (r *run) awaitLeader() error {
 		changed := x.dead.next()
 		why, leader := r.heldUp()
 		if why == nil {
+			return nil
+		}
+		if r.degrade(leader) {
 			return nil
 		}
 		if x.Options.DeadLeader == options.DeadLeaderFail {

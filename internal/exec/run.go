@@ -194,26 +194,29 @@ func (r *run) attempt() (err error) {
 	}
 	r.attempts++
 	r.lastNode = r.lease.Node()
-	if r.asks = len(r.args) > 0 && r.x.routing.wants(r.text); r.asks {
-		w.ParseAnew(r.sql)
+	sql := r.sql
+	if r.plan.Reason == route.StaleRead {
+		sql, r.asks = r.staleText(), false
+	} else if r.asks = len(r.args) > 0 && r.x.routing.wants(r.text); r.asks {
+		w.ParseAnew(sql)
 	}
 	switch r.op {
 	case opQuery:
 		r.depart(w)
-		if r.answer, err = w.Query(r.ctx, r.sql, r.args); err != nil {
+		if r.answer, err = w.Query(r.ctx, sql, r.args); err != nil {
 			r.arrive()
 		}
 	case opExec:
 		r.depart(w)
 		defer r.arrive()
 		var res driver.Result
-		if res, err = w.Exec(r.ctx, r.sql, r.args); err == nil {
+		if res, err = w.Exec(r.ctx, sql, r.args); err == nil {
 			r.affected, _ = res.RowsAffected() // the wire's results always know
 		}
 	case opPing:
 		err = w.Ping(r.ctx)
 	case opPrepare:
-		err = w.Prepare(r.ctx, r.sql)
+		err = w.Prepare(r.ctx, sql)
 	}
 	if h := &r.x.routing.health; err == nil && h.Troubled() {
 		h.Success(r.lastNode.Replicaset, r.x.Clock.Now())

@@ -186,7 +186,7 @@ func TestReasons(t *testing.T) {
 		t.Errorf("a gap: %+v", p)
 	}
 	seen[MetaMiss], seen[NotRoutable] = true, true // TestInsertsByTheServersNotice
-	seen[LeaderEjected], seen[LeaderBusy] = true, true
+	seen[LeaderEjected], seen[LeaderBusy], seen[StaleRead] = true, true, true
 	seen[SeveralOwners] = true // TestInsertsByOwnReading
 	for _, r := range Reasons() {
 		if !seen[r] {

@@ -23,12 +23,13 @@ const (
 	NoLeader      Reason = "no_leader"      // the replicaset is switching, or roles aren't known
 	LeaderEjected Reason = "leader_ejected" // the leader's connections failed; said by who leases
 	LeaderBusy    Reason = "leader_busy"    // the leader is full and routing_acquire_timeout over; said by who leases
+	StaleRead     Reason = "stale_read"     // the leader is dead, and a replica answers; said by who waits for leaders
 	RoleExcluded  Reason = "role_excluded"  // instance_role, the tiers or the mode leave the leader out
 )
 
 // Reasons are all of them, in the order in which a statement meets them.
 func Reasons() []Reason {
-	return []Reason{MetaMiss, NotRoutable, NoTopology, UnknownTier, NoBucket, SeveralOwners, NoLeader, RoleExcluded, LeaderEjected, LeaderBusy}
+	return []Reason{MetaMiss, NotRoutable, NoTopology, UnknownTier, NoBucket, SeveralOwners, NoLeader, RoleExcluded, LeaderEjected, LeaderBusy, StaleRead}
 }
 
 var reasonWords = map[Reason]string{
@@ -41,6 +42,7 @@ var reasonWords = map[Reason]string{
 	NoLeader:      "the replicaset has no known leader at present",
 	LeaderEjected: "the leader is ejected after failed connections",
 	LeaderBusy:    "the leader has no free connection",
+	StaleRead:     "the leader doesn't answer, and a replica that may be behind does",
 	RoleExcluded:  "the leader isn't among the nodes that may be used",
 }
 

@@ -21,9 +21,10 @@ type View struct {
 	anyBuckets bool
 	// defaultTier is meant where no tier is named.
 	defaultTier string
-	owners      map[string]owner   // of buckets, by uuid: one look-up per decision instead of three
-	shards      []Shard            // all that hold data, by tier and name
-	byTier      map[string][]Shard // parts of shards
+	owners      map[string]owner                // of buckets, by uuid: one look-up per decision instead of three
+	shards      []Shard                         // all that hold data, by tier and name
+	byTier      map[string][]Shard              // parts of shards
+	standbys    map[string][]*metadata.Instance // of the node set, by replicaset
 }
 
 // Shard is a replicaset that holds, or may hold, sharded data.
@@ -37,7 +38,7 @@ type Shard struct {
 
 // NewView makes a View. Only cfg must be given; it isn't changed and must not be.
 func NewView(cfg *options.Config, topology *metadata.Topology, buckets *metadata.BucketMap, tables *Tables) *View {
-	v := &View{cfg: cfg, topology: topology, buckets: buckets, tables: tables, byTier: map[string][]Shard{}}
+	v := &View{cfg: cfg, topology: topology, buckets: buckets, tables: tables, byTier: map[string][]Shard{}, standbys: map[string][]*metadata.Instance{}}
 	v.anyBuckets = len(buckets.Tiers()) > 0
 	if topology == nil {
 		return v
@@ -52,6 +53,9 @@ func NewView(cfg *options.Config, topology *metadata.Topology, buckets *metadata
 		}
 		if node.Excluded == metadata.Included {
 			usable[node.Instance.ReplicasetUUID] = true
+			if version, _ := metadata.ParseVersion(node.Instance.Version); node.Instance.State == metadata.Online && version.HasQueryMetadata() {
+				v.standbys[node.Instance.ReplicasetUUID] = append(v.standbys[node.Instance.ReplicasetUUID], node.Instance)
+			}
 		} else {
 			excluded[node.ID] = node.Excluded
 		}
@@ -123,6 +127,15 @@ func (v *View) Shards(tier string) []Shard {
 		return nil
 	}
 	return v.byTier[tier]
+}
+
+// Standbys are the living instances of a replicaset in the node set that answer reads by themselves when they are told to
+// (read_preference, from 26.1 on), its leader among them.
+func (v *View) Standbys(replicaset string) []*metadata.Instance {
+	if v == nil {
+		return nil
+	}
+	return v.standbys[replicaset]
 }
 
 // DefaultTier is the tier that a hint without a tier means; "" if it isn't known.
