@@ -151,8 +151,8 @@ func TestInsertWhileTheClusterMoves(t *testing.T) {
 func TestInsertResumesAfterALoss(t *testing.T) {
 	c, db, _ := loading(t, picotest.Config{})
 	victim := c.Leader("default_1")
-	match := 0
-	fault := victim.CloseAfter(picotest.BeforeAnswer(), picotest.SQL(`insert into "items"`), func(*picotest.Statement) bool { match++; return match == 3 })
+	var match atomic.Int64
+	fault := victim.CloseAfter(picotest.BeforeAnswer(), picotest.SQL(`insert into "items"`), func(*picotest.Statement) bool { return match.Add(1) == 3 })
 	res, err := picodata.Insert(t.Context(), db, "items", itemColumns, itemRows(3000), picodata.ChunkRows(100), picodata.MaxErrors(100))
 	if err != nil || fault.Count() != 1 {
 		t.Fatalf("%v, %d", err, fault.Count())
