@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"strings"
 
 	sqlite3 "github.com/ncruces/go-sqlite3"
@@ -20,8 +22,19 @@ type db struct {
 // maxCachedStmts bounds the cache; it is emptied when full, which costs a prepare of some ten microseconds each.
 const maxCachedStmts = 512
 
-func openDB() (*db, error) {
-	conn, err := sqlite3.Open(":memory:")
+// maxMemory bounds what a cluster's rows take, in bytes. It is address space, and memory only as it fills.
+func maxMemory() int64 {
+	if bits.UintSize < 64 {
+		return 64 << 20
+	}
+	return 4 << 30 // all that SQLite can address there
+}
+
+// errFull is what a statement gets that finds no room any more.
+var errFull = errors.New("MemoryIssue: Failed to allocate memory: the simulation is full")
+
+func openDB(memory int64) (*db, error) {
+	conn, err := sqlite3.OpenContext(sqlite3.WithMaxMemory(context.Background(), memory), ":memory:")
 	if err != nil {
 		return nil, fmt.Errorf("engine: open an SQLite database in memory: %w", err)
 	}
@@ -88,6 +101,16 @@ func (d *db) ddl(format string, args ...any) error {
 
 // query runs a statement and gives its rows; steps is SQLite's count of executed opcodes.
 func (d *db) query(sql string, args []cell, maxArg int) (rows [][]cell, steps int, err error) {
+	defer func() {
+		// SQLite's wrapper panics where it can't allocate; nothing of the statement has happened then.
+		if r := recover(); r != nil {
+			if !strings.Contains(fmt.Sprint(r), "out of memory") {
+				panic(r)
+			}
+			d.forget()
+			rows, steps, err = nil, 0, errFull
+		}
+	}()
 	s, err := d.prepare(sql)
 	if err != nil {
 		return nil, 0, err

@@ -37,7 +37,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	d, err := openDB()
+	d, err := openDB(maxMemory())
 	if err != nil {
 		return nil, err
 	}
