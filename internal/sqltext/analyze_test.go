@@ -190,6 +190,22 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// Each lack is found by its words, wherever its text goes on.
+func TestEachLackIsFound(t *testing.T) {
+	for _, l := range lacks {
+		sql, first := strings.CutPrefix(l.words, "^ ")
+		if !first {
+			sql = "select 1 " + sql
+		}
+		if got := Missing(strings.ToUpper(sql) + " x, y"); got != l.help {
+			t.Errorf("%s: %q", sql, got)
+		}
+		if got := Missing("select 'x " + sql + " y'"); got != "" {
+			t.Errorf("%s within a string: %q", sql, got)
+		}
+	}
+}
+
 func TestAnalyzeCountsParameters(t *testing.T) {
 	for _, c := range []struct {
 		sql      string
