@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"strings"
 	"time"
 
 	"database/sql"
@@ -120,30 +119,24 @@ func (s *store) total(ctx context.Context, customer int64) (total, error) {
 	return t, err
 }
 
-// loadRows is how many rows one INSERT of a load has. A statement may move sql_motion_row_max rows (5000 by default).
-const loadRows = 500
-
-// load stores many orders in few statements. One with several rows is refused or applied by each replicaset for itself, so rows that are there already
-// are left alone: a load that broke off is simply run again. Totals are counted from what is stored, at the end.
+// load stores many orders, each straight to its owner, many to a statement. Rows that are there already are left alone, so a load that broke off is
+// simply run again. Totals are counted from what is stored, at the end.
 func (s *store) load(ctx context.Context, orders []order) error {
-	for from := 0; from < len(orders); from += loadRows {
-		part := orders[from:min(from+loadRows, len(orders))]
-		var text strings.Builder
-		text.WriteString(`INSERT INTO orders (customer, id, item, amount, created) VALUES `)
-		args := make([]any, 0, 5*len(part))
-		for i := range part {
-			if i > 0 {
-				text.WriteString(", ")
+	rows := func(yield func([]any) bool) {
+		for i := range orders {
+			o := &orders[i]
+			if !yield([]any{o.Customer, o.ID, o.Item, o.Amount, o.Created}) {
+				return
 			}
-			n := len(args)
-			fmt.Fprintf(&text, "($%d, $%d, $%d, $%d, $%d)", n+1, n+2, n+3, n+4, n+5)
-			args = append(args, part[i].Customer, part[i].ID, part[i].Item, part[i].Amount, part[i].Created)
 		}
-		text.WriteString(` ON CONFLICT DO NOTHING`)
-		// Running it twice leaves what running it once does: the driver may try again whatever happened to the connection.
-		if _, err := s.db.ExecContext(picodata.Idempotent(ctx), text.String(), args...); err != nil {
-			return fmt.Errorf("rows %d to %d: %w", from+1, from+len(part), err)
-		}
+	}
+	columns := []string{"customer", "id", "item", "amount", "created"}
+	res, err := picodata.Insert(ctx, s.db.DB, "orders", columns, rows, picodata.OnConflict(picodata.ConflictSkip))
+	switch {
+	case err != nil:
+		return fmt.Errorf("%d of %d rows are in: %w", res.Inserted+res.Skipped, len(orders), err)
+	case res.Unknown > 0:
+		return fmt.Errorf("of %d rows nobody knows whether they are in, run the load again: %w", res.Unknown, errors.Join(causes(res.Errors)...))
 	}
 	customers := map[int64]bool{}
 	for i := range orders {
@@ -155,6 +148,13 @@ func (s *store) load(ctx context.Context, orders []order) error {
 		}
 	}
 	return nil
+}
+
+func causes(list []picodata.InsertRowsError) (errs []error) {
+	for _, e := range list {
+		errs = append(errs, e.Err)
+	}
+	return errs
 }
 
 // recount sets a customer's total to what the orders say.

@@ -242,7 +242,7 @@ func (x *Executor) callersError(v *verdict, t *Text, n *pool.NodeInfo) error {
 // refusedOf describes a server's refusal.
 func refusedOf(v *verdict, t *Text, n *pool.NodeInfo) *Refused {
 	r := &Refused{Err: v.cause, Node: n, Partly: v.partly}
-	if report, _ := servererr.Of(v.cause); report.Cause == servererr.Syntax {
+	if report, _ := servererr.Of(v.cause); report.Kind == servererr.Query || report.Kind == servererr.Unsupported {
 		r.Help = sqltext.Missing(t.SQL)
 	}
 	return r

@@ -112,6 +112,7 @@ var queryForms = [...]form{
 	{"_pico_bucket: tier '{}' doesn't exist", Query, NoTier},
 	{"SQL function {=} not found", Query, NoFunction},
 	{"rule parsing error:{}", Query, Syntax},
+	{"ON CONFLICT DO UPDATE {}", Query, NoCause},
 	{"statement {n} ({w}) and statement {n} ({w}): different buckets: {}", Query, DifferentBuckets},
 	{"LET and RETURN QUERY statements must precede all DML statements", Query, ReadAfterWrite},
 	{"Type mismatch: can not convert {w}({*}) to {w}", Query, NoCause},

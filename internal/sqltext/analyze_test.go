@@ -180,8 +180,10 @@ func TestMissing(t *testing.T) {
 		"LISTEN channel":                                "LISTEN",
 		"copy t from stdin":                             "COPY",
 		"select 'returning', \"offset\" from t limit 5": "",
-		"selec 1":              "",
-		"select 'unterminated": "",
+		"update t set a = 1 where b = 2 limit 1":        "UPDATE",
+		"delete from t order by a":                      "DELETE",
+		"selec 1":                                       "",
+		"select 'unterminated":                          "",
 	} {
 		got := Missing(sql)
 		if (want == "") != (got == "") || !strings.Contains(got, want) {

@@ -14,6 +14,8 @@ var lacks = [...]lack{
 	{"^ unlisten", "Picodata has no LISTEN and NOTIFY; ask again at intervals"},
 	{"^ copy", "Picodata has no COPY; use INSERT with several rows"},
 	{"^ merge", "Picodata has no MERGE; use INSERT … ON CONFLICT DO REPLACE, or a block"},
+	{"^ replace", "Picodata has no REPLACE; use INSERT … ON CONFLICT DO REPLACE"},
+	{"insert or", "Picodata has no INSERT OR …; use INSERT … ON CONFLICT DO REPLACE or DO NOTHING"},
 	{"^ savepoint", "Picodata has no transactions over several statements, and so no savepoints; use picodata.Block"},
 	{"^ with recursive", "Picodata has no WITH RECURSIVE; walk in the program, level by level"},
 	{"^ create temp", "Picodata has no temporary tables"},
@@ -34,12 +36,15 @@ var lacks = [...]lack{
 	{"full outer", otherJoins},
 	{"natural", otherJoins},
 	{"lateral", "Picodata has no LATERAL; join with a subquery that stands by itself"},
+	{"union (", partsInParentheses},
+	{"union all (", partsInParentheses},
+	{"except (", partsInParentheses},
 	{"intersect", "Picodata has no INTERSECT; use IN (SELECT …)"},
 	{"except all", "Picodata has no EXCEPT ALL; EXCEPT leaves out what is there twice"},
 	{"grouping sets", "Picodata groups by expressions only; ask once for each grouping"},
 	{"rollup", "Picodata groups by expressions only; ask once for each grouping"},
 	{"cube", "Picodata groups by expressions only; ask once for each grouping"},
-	{"do update", "Picodata has ON CONFLICT DO UPDATE from 26.2 on, inside blocks only; DO NOTHING and DO REPLACE everywhere"},
+	{"do update", "Picodata has DO UPDATE from 26.2 on, inside blocks only; DO NOTHING and DO REPLACE everywhere"},
 	{"on conflict (", "Picodata takes no columns after ON CONFLICT; write ON CONFLICT DO NOTHING or DO REPLACE"},
 	{"foreign key", "Picodata has no foreign keys"},
 	{"references", "Picodata has no foreign keys"},
@@ -48,6 +53,8 @@ var lacks = [...]lack{
 }
 
 const (
+	partsInParentheses = "Picodata reads no parentheses around the parts of a UNION or EXCEPT; leave them out"
+
 	noRowLocks = "Picodata has no row locks (FOR UPDATE); compute in the UPDATE itself, or use picodata.Block"
 	otherJoins = "Picodata joins with JOIN … ON and LEFT JOIN … ON; write RIGHT and FULL ones the other way round, CROSS ones as JOIN … ON true"
 )
@@ -62,7 +69,8 @@ func Missing(sql string) string {
 	l := lexer{s: sql}
 	var last [3]string // the tokens before, the nearest last
 	last[2] = "^"
-	var limit bool
+	var limit, change, cte bool
+	depth := 0
 	for {
 		t := l.next()
 		text := ""
@@ -77,6 +85,20 @@ func Missing(sql string) string {
 			}
 		}
 		last[0], last[1], last[2] = last[1], last[2], text
+		if last[1] == "^" {
+			change, cte = t.key == kwUpdate || t.key == kwDelete, t.key == kwWith
+		}
+		switch {
+		case opIs(t, '('):
+			depth++
+		case opIs(t, ')'):
+			depth--
+		case cte && depth == 0 && (t.key == kwInsert || t.key == kwUpdate || t.key == kwDelete):
+			return "Picodata has no WITH in front of INSERT, UPDATE and DELETE; write the subquery where it is used"
+		}
+		if change && (t.key == kwLimit || t.key == kwOrder) {
+			return "Picodata has no ORDER BY and LIMIT in UPDATE and DELETE; select the keys first, and change the rows by them"
+		}
 		if text != "" {
 			if help := lacking(&last); help != "" {
 				return help
