@@ -31,13 +31,18 @@ func main() {
 	drivers := flag.String("drivers", "", "comma-separated names of the drivers to run; nothing: all")
 	profile := flag.String("cpuprofile", "", "file for a CPU profile of the whole run")
 	timeout := flag.Bool("timeout", false, "give every query a context with a timeout")
-	kind := flag.String("case", "", "capped: what max_conns costs, on a simulated cluster of 3 × 2; nothing: the driver beside its rivals")
+	kind := flag.String("case", "", "capped: what max_conns costs; ideal: beside a client made by hand; bulk: many rows; all on simulated clusters; nothing: the driver beside its rivals")
 	measured := flag.Duration("for", 2*time.Second, "with -case, how long each is measured")
 	flag.Parse()
 	if *kind != "" {
-		err := fmt.Errorf("no case %q: there is capped", *kind)
-		if *kind == "capped" {
+		err := fmt.Errorf("no case %q: there are capped, ideal and bulk", *kind)
+		switch *kind {
+		case "capped":
 			err = capped(os.Stdout, *measured, *only)
+		case "ideal":
+			err = ideal(os.Stdout, *measured)
+		case "bulk":
+			err = bulk(os.Stdout, *measured, pg)
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)

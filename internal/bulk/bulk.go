@@ -151,8 +151,8 @@ func Run(ctx context.Context, cfg Config, t Target, rows iter.Seq[[]any]) (Resul
 	slices.Sort(l.res.FailedRows)
 	slices.Sort(l.res.UnknownRows)
 	slices.Sort(l.res.UnsentRows)
-	if l.failure == nil {
-		l.failure = ctx.Err()
+	if l.failure == nil && l.res.Inserted+l.res.Skipped+l.res.Failed < l.res.Rows {
+		l.failure = ctx.Err() // not where it ended after the last row was acknowledged
 	}
 	return l.res, l.failure
 }
@@ -197,11 +197,11 @@ func (l *load) convert(r *row, values []any) error {
 	return nil
 }
 
-// hand gives a chunk to its owner's workers and waits while they have enough.
+// hand gives a chunk to its owner's workers and waits while they have enough: one each under way, and one to follow.
 func (l *load) hand(owner string, chunk []row) {
 	q := l.queues[owner]
 	if q == nil {
-		q = make(chan []row)
+		q = make(chan []row, l.InFlight) // so that rows for the other owners aren't held up by this one's next chunk
 		l.queues[owner] = q
 		for range l.InFlight {
 			l.workers.Go(func() {

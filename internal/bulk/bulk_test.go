@@ -286,3 +286,20 @@ func TestPanicOfTheSequenceEndsTheWorkers(t *testing.T) {
 		panic("no more")
 	})
 }
+
+// A context that ends with the last acknowledgement takes nothing back.
+func TestContextEndsAfterTheLastRow(t *testing.T) {
+	tab := newTable()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cfg := config()
+	cfg.Progress = func(p Progress) {
+		if p.Inserted == 500 {
+			cancel()
+		}
+	}
+	res, err := Run(ctx, cfg, tab, numbers(500))
+	if err != nil || res.Inserted != 500 || res.Unsent != 0 {
+		t.Errorf("%v, %+v", err, res)
+	}
+}

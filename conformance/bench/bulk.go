@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	picodata "github.com/picodata/go-picodata"
+	"github.com/picodata/go-picodata/options"
+	"github.com/picodata/go-picodata/picotest"
+)
+
+const (
+	batchReads = 100
+	loadRows   = 20_000
+	chunk      = 500
+)
+
+// bulk prints what many rows cost: a batch beside single statements and pgx's SendBatch, a load beside what one writes by hand.
+func bulk(out io.Writer, d time.Duration, pg target) error {
+	ctx := context.Background()
+	fmt.Fprint(out, turnsHead)
+	for _, delay := range []time.Duration{0, time.Millisecond} {
+		beside := fmt.Sprintf(", %v more a flight", delay)
+		if delay == 0 {
+			beside = ""
+		}
+		if pg.address != "" {
+			pg.dial = delayDial(delay)
+			if err := batches(ctx, out, "PostgreSQL"+beside, d, pg); err != nil {
+				return err
+			}
+		}
+		one, stop, err := startPicotest()
+		if err != nil {
+			return err
+		}
+		one.dial = delayDial(delay)
+		err = batches(ctx, out, "picotest"+beside, d, one)
+		stop()
+		if err != nil {
+			return err
+		}
+		if err := loads(ctx, out, "two replicasets"+beside, d, delay); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// batches are a hundred reads by key of one server.
+func batches(ctx context.Context, out io.Writer, name string, d time.Duration, t target) error {
+	db, err := rivals[0].openDB(t, 4)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	for _, text := range []string{"DROP TABLE IF EXISTS batched", "CREATE TABLE batched (id INT PRIMARY KEY, v TEXT)"} {
+		if _, err := db.ExecContext(ctx, text); err != nil {
+			return err
+		}
+	}
+	for k := range batchReads {
+		if _, err := db.ExecContext(ctx, "INSERT INTO batched VALUES ($1, $2)", k, "a text of some length"); err != nil {
+			return err
+		}
+	}
+	cfg, err := pgx.ParseConfig(fmt.Sprintf("postgres://%s:%s@%s/%s?sslmode=disable", t.user, t.password, t.address, t.database))
+	if err != nil {
+		return err
+	}
+	cfg.DialFunc = t.dial
+	other, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer other.Close(ctx)
+	const query = "SELECT v FROM batched WHERE id = $1"
+	return turns(ctx, out, fmt.Sprintf("%d keyed SELECTs, %s", batchReads, name), d, []contender{
+		{name: "picodata.Batch", units: batchReads, once: func(ctx context.Context) error {
+			b := picodata.NewBatch()
+			items := make([]*picodata.BatchItem, batchReads)
+			for k := range batchReads {
+				items[k] = b.Queue(query, k)
+			}
+			if err := b.Run(ctx, db); err != nil {
+				return err
+			}
+			for _, it := range items {
+				var v string
+				if err := it.Scan(&v); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+		{name: "one by one", units: batchReads, once: func(ctx context.Context) error {
+			for k := range batchReads {
+				var v string
+				if err := db.QueryRowContext(ctx, query, k).Scan(&v); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+		{name: "pgx SendBatch", units: batchReads, once: func(ctx context.Context) error {
+			b := &pgx.Batch{}
+			for k := range batchReads {
+				b.Queue(query, k)
+			}
+			r := other.SendBatch(ctx, b)
+			for range batchReads {
+				var v string
+				if err := r.QueryRow().Scan(&v); err != nil {
+					r.Close()
+					return err
+				}
+			}
+			return r.Close()
+		}},
+	})
+}
+
+// multiRow is an INSERT of so many rows of two columns that replaces what is there.
+func multiRow(rows int) string {
+	var b strings.Builder
+	b.WriteString("INSERT INTO loaded (id, v) VALUES ")
+	for i := range rows {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "($%d,$%d)", 2*i+1, 2*i+2)
+	}
+	return b.String() + " ON CONFLICT DO REPLACE"
+}
+
+// loads are 20,000 rows into a table of two replicasets.
+func loads(ctx context.Context, out io.Writer, name string, d, delay time.Duration) error {
+	cluster, err := picotest.New(picotest.Config{Tiers: []picotest.Tier{{Name: "default", Replicasets: 2}}, Statements: -1})
+	if err != nil {
+		return err
+	}
+	defer cluster.Close()
+	cfg, err := picodata.ParseDSN(cluster.AdminDSN())
+	if err != nil {
+		return err
+	}
+	cfg.DialFunc = delayDial(delay)
+	conn, err := picodata.NewConnector(cfg, options.WithRouting(options.RoutingKeys))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	db := sql.OpenDB(conn)
+	defer db.Close()
+	db.SetMaxIdleConns(64)
+	if _, err := db.ExecContext(ctx, "CREATE TABLE loaded (id INT PRIMARY KEY, v TEXT) DISTRIBUTED BY (id)"); err != nil {
+		return err
+	}
+	byOwner := map[string][]int64{}
+	for k := range int64(loadRows) {
+		p, err := conn.Explain(ctx, "INSERT INTO loaded VALUES ($1, $2)", k, "x")
+		if err != nil || p.Node.Name == "" {
+			return fmt.Errorf("no owner of %d: %+v, %w", k, p, err)
+		}
+		byOwner[p.Node.Name] = append(byOwner[p.Node.Name], k)
+	}
+	text := multiRow(chunk)
+	stmts := map[string]*sql.Stmt{}
+	open := func(node string) (*sql.DB, error) {
+		t := target{address: cluster.Node(node).Addr(), user: "admin", password: "T0psecret", database: "x", dial: delayDial(delay)}
+		c, err := openPQ(t)
+		if err != nil {
+			return nil, err
+		}
+		return sql.OpenDB(c), nil
+	}
+	for node := range byOwner {
+		direct, err := open(node)
+		if err != nil {
+			return err
+		}
+		defer direct.Close()
+		direct.SetMaxIdleConns(2)
+		if stmts[node], err = direct.PrepareContext(ctx, text); err != nil {
+			return err
+		}
+	}
+	router, err := open("i1")
+	if err != nil {
+		return err
+	}
+	defer router.Close()
+	anyNode, err := router.PrepareContext(ctx, text)
+	if err != nil {
+		return err
+	}
+	const value = "a text of some length"
+	insert := func(ctx context.Context, s *sql.Stmt, keys []int64) error {
+		args := make([]any, 0, 2*len(keys))
+		for _, k := range keys {
+			args = append(args, k, value)
+		}
+		_, err := s.ExecContext(ctx, args...)
+		return err
+	}
+	return turns(ctx, out, fmt.Sprintf("a load of %d rows, %s", loadRows, name), d, []contender{
+		{name: "picodata.Insert", units: loadRows, once: func(ctx context.Context) error {
+			_, err := picodata.Insert(ctx, db, "loaded", []string{"id", "v"}, func(yield func([]any) bool) {
+				for k := range int64(loadRows) {
+					if !yield([]any{k, value}) {
+						return
+					}
+				}
+			}, picodata.OnConflict(picodata.ConflictReplace))
+			return err
+		}},
+		{name: "split by hand, lib/pq, two connections an owner", units: loadRows, once: func(ctx context.Context) error {
+			errs := make(chan error, 2*len(byOwner))
+			var group sync.WaitGroup
+			for node, keys := range byOwner {
+				for w := range 2 {
+					group.Go(func() {
+						for from := w * chunk; from+chunk <= len(keys); from += 2 * chunk {
+							if err := insert(ctx, stmts[node], keys[from:from+chunk]); err != nil {
+								errs <- err
+								return
+							}
+						}
+					})
+				}
+			}
+			group.Wait()
+			close(errs)
+			return <-errs
+		}},
+		{name: "many rows through one node, lib/pq", units: loadRows, once: func(ctx context.Context) error {
+			keys := make([]int64, chunk)
+			for from := int64(0); from < loadRows; from += chunk {
+				for i := range keys {
+					keys[i] = from + int64(i)
+				}
+				if err := insert(ctx, anyNode, keys); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+	})
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/lib/pq"
+
+	picodata "github.com/picodata/go-picodata"
+	"github.com/picodata/go-picodata/options"
+	"github.com/picodata/go-picodata/picotest"
+)
+
+// byHand is a client that somebody wrote for one table: it knows the owner of each key beforehand and keeps one named statement of lib/pq per
+// connection to each leader. Nothing that routes can be faster than that.
+type byHand struct {
+	owners  map[int64]string // key to leader
+	selects map[string]*sql.Stmt
+	inserts map[string]*sql.Stmt
+	dbs     []*sql.DB
+}
+
+func (h *byHand) close() {
+	for _, db := range h.dbs {
+		db.Close()
+	}
+}
+
+const idealKeys = 1000
+
+// newByHand asks the driver for the owners, before anything is measured.
+func newByHand(ctx context.Context, c *picodata.Connector, cluster *picotest.Cluster, workers int) (*byHand, error) {
+	h := &byHand{owners: map[int64]string{}, selects: map[string]*sql.Stmt{}, inserts: map[string]*sql.Stmt{}}
+	for k := range int64(idealKeys) {
+		p, err := c.Explain(ctx, "SELECT v FROM ideal WHERE id = $1", k)
+		if err != nil || p.Node.Name == "" {
+			return nil, fmt.Errorf("no owner of %d: %+v, %w", k, p, err)
+		}
+		h.owners[k] = p.Node.Name
+	}
+	for _, name := range h.owners {
+		if h.selects[name] != nil {
+			continue
+		}
+		conn, err := pq.NewConnector(fmt.Sprintf("postgres://%s:%s@%s/x?sslmode=disable", "admin", "T0psecret", cluster.Node(name).Addr()))
+		if err != nil {
+			return nil, err
+		}
+		db := sql.OpenDB(conn)
+		db.SetMaxIdleConns(workers)
+		h.dbs = append(h.dbs, db)
+		if h.selects[name], err = db.PrepareContext(ctx, "SELECT v FROM ideal WHERE id = $1"); err != nil {
+			return nil, err
+		}
+		if h.inserts[name], err = db.PrepareContext(ctx, "INSERT INTO ideal VALUES ($1, $2) ON CONFLICT DO REPLACE"); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// shared runs f from so many workers, n times each.
+func shared(workers, n int, f func(k int64) error) error {
+	errs := make(chan error, workers)
+	var group sync.WaitGroup
+	for w := range workers {
+		group.Go(func() {
+			for i := range n {
+				if err := f(int64((w*n + i) % idealKeys)); err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	close(errs)
+	return <-errs
+}
+
+// ideal prints how the driver does beside the hand-made client, on a simulated cluster of two replicasets.
+func ideal(out io.Writer, d time.Duration) error {
+	cluster, err := picotest.New(picotest.Config{Tiers: []picotest.Tier{{Name: "default", Replicasets: 2}}, Statements: -1})
+	if err != nil {
+		return err
+	}
+	defer cluster.Close()
+	cfg, err := picodata.ParseDSN(cluster.AdminDSN())
+	if err != nil {
+		return err
+	}
+	conn, err := picodata.NewConnector(cfg, options.WithRouting(options.RoutingKeys))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	db := sql.OpenDB(conn)
+	defer db.Close()
+	db.SetMaxIdleConns(64)
+	ctx := context.Background()
+	if _, err := db.ExecContext(ctx, "CREATE TABLE ideal (id INT PRIMARY KEY, v TEXT) DISTRIBUTED BY (id)"); err != nil {
+		return err
+	}
+	for k := range int64(idealKeys) {
+		if _, err := db.ExecContext(ctx, "INSERT INTO ideal VALUES ($1, $2)", k, "a text of some length"); err != nil {
+			return err
+		}
+	}
+	fmt.Fprint(out, turnsHead)
+	for _, workers := range []int{1, 16} {
+		h, err := newByHand(ctx, conn, cluster, workers)
+		if err != nil {
+			return err
+		}
+		const each = 50
+		read := func(row *sql.Row) error {
+			var v string
+			return row.Scan(&v)
+		}
+		err = turns(ctx, out, fmt.Sprintf("keyed SELECT, %d workers", workers), d, []contender{
+			{name: "by hand", units: workers * each, once: func(ctx context.Context) error {
+				return shared(workers, each, func(k int64) error { return read(h.selects[h.owners[k]].QueryRowContext(ctx, k)) })
+			}},
+			{name: "picodata", units: workers * each, once: func(ctx context.Context) error {
+				return shared(workers, each, func(k int64) error { return read(db.QueryRowContext(ctx, "SELECT v FROM ideal WHERE id = $1", k)) })
+			}},
+		})
+		if err == nil {
+			err = turns(ctx, out, fmt.Sprintf("keyed INSERT, %d workers", workers), d, []contender{
+				{name: "by hand", units: workers * each, once: func(ctx context.Context) error {
+					return shared(workers, each, func(k int64) error { _, err := h.inserts[h.owners[k]].ExecContext(ctx, k, "x"); return err })
+				}},
+				{name: "picodata", units: workers * each, once: func(ctx context.Context) error {
+					return shared(workers, each, func(k int64) error {
+						_, err := db.ExecContext(ctx, "INSERT INTO ideal VALUES ($1, $2) ON CONFLICT DO REPLACE", k, "x")
+						return err
+					})
+				}},
+			})
+		}
+		h.close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
