@@ -91,6 +91,11 @@ func (s *session) QueryContext(ctx context.Context, query string, args []driver.
 
 // ExecContext runs a statement and gives the number of rows that it touched.
 func (s *session) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if s.c.cfg.SplitInserts {
+		if n, split, err := s.splitInsert(ctx, query, args); split {
+			return result{n}, err
+		}
+	}
 	n, err := s.checkout.Exec(ctx, query, args)
 	if err != nil {
 		return nil, err

@@ -227,6 +227,9 @@ func IsOutcomeUnknown(err error) bool {
 // led to. It is false of statements that are known to touch one bucket: routed by their key, an INSERT of one row, a Block.
 // Where no answer came at all nobody knows: ask IsOutcomeUnknown.
 func MayBePartial(err error) bool {
+	if i := (*InsertError)(nil); errors.As(err, &i) {
+		return i.Result.Inserted+i.Result.Skipped+i.Result.Unknown > 0
+	}
 	var u *OutcomeUnknownError
 	if errors.As(err, &u) {
 		return u.Partly

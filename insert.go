@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strconv"
 	"strings"
 	"time"
 
@@ -158,6 +157,14 @@ func Insert(ctx context.Context, db *sql.DB, table string, columns []string, row
 		}
 	}
 	res, err := bulk.Run(ctx, cfg, insertTarget{into}, rows)
+	out := resultOf(&res)
+	if err != nil {
+		return out, &InsertError{Result: out, Err: err}
+	}
+	return out, nil
+}
+
+func resultOf(res *bulk.Result) InsertResult {
 	out := InsertResult{
 		Rows: res.Rows, Inserted: res.Inserted, Skipped: res.Skipped, Failed: res.Failed, Unknown: res.Unknown, Unsent: res.Unsent,
 		FailedRows: res.FailedRows, UnknownRows: res.UnknownRows, UnsentRows: res.UnsentRows, Plain: res.Plain, Statements: res.Statements,
@@ -165,13 +172,10 @@ func Insert(ctx context.Context, db *sql.DB, table string, columns []string, row
 	for _, e := range res.Errors {
 		out.Errors = append(out.Errors, InsertRowsError(e))
 	}
-	if err != nil {
-		return out, &InsertError{Result: out, Err: err}
-	}
-	return out, nil
+	return out
 }
 
-// InsertError says that an Insert stopped before all rows were in. It unwraps to what stopped it.
+// InsertError says that an Insert, or an INSERT under split_inserts, stopped before all rows were in. It unwraps to what stopped it.
 type InsertError struct {
 	Result InsertResult
 	Err    error
@@ -221,7 +225,7 @@ func insertText(table string, columns []string, conflict Conflict, forwardOff bo
 		}
 		head.WriteString(quoted(c))
 	}
-	head.WriteString(") VALUES ")
+	head.WriteString(") VALUES")
 	tail := ""
 	switch conflict {
 	case ConflictSkip:
@@ -229,29 +233,7 @@ func insertText(table string, columns []string, conflict Conflict, forwardOff bo
 	case ConflictReplace:
 		tail = " ON CONFLICT DO REPLACE"
 	}
-	return func(owned bool, rows int) string {
-		var b strings.Builder
-		b.Grow(head.Len() + rows*len(columns)*6 + len(tail) + 32)
-		b.WriteString(head.String())
-		n := 0
-		for r := range rows {
-			if r > 0 {
-				b.WriteByte(',')
-			}
-			for i := range columns {
-				n++
-				b.WriteByte("(,"[min(i, 1)])
-				b.WriteByte('$')
-				b.WriteString(strconv.Itoa(n))
-			}
-			b.WriteByte(')')
-		}
-		b.WriteString(tail)
-		if owned && forwardOff {
-			b.WriteString(" OPTION (forward = off)")
-		}
-		return b.String()
-	}
+	return rowsText(head.String(), tail, len(columns), forwardOff)
 }
 
 // quoted is a name as SQL writes it whatever is in it.

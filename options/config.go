@@ -335,6 +335,14 @@ type Config struct {
 	// Duration: 0 or 1ms to 24h. Default: 0. Server: any. Cost: a write that was only slow is reported as of
 	// unknown outcome.
 	StuckStatementTimeout time.Duration
+	// SplitInserts is the key split_inserts. Splits an INSERT of several rows, all their values parameters,
+	// that belong to several replicasets: each owner gets its rows in statements that are all or nothing, at
+	// the same time. An error is an InsertError with an account of every row. Not in a Tx, with hints, or with
+	// an OPTION in the text.
+	//
+	// Boolean: on or off. Default: off. Server: any. Cost: one statement an owner; if one is refused, the rows
+	// of others are in.
+	SplitInserts bool
 	// SwitchoverTimeout is the key switchover_timeout. How long a statement is tried again that is proved not
 	// to have run because a leader changes, buckets move, DDL is under way or the raft leader can't be
 	// reached, apart from max_retries, if its context doesn't end before. 0 means max_retries times, as for

@@ -314,6 +314,11 @@ func WithSwitchoverTimeout(v time.Duration) Option {
 	return func(c *Config) error { c.SwitchoverTimeout = v; return nil }
 }
 
+// WithSplitInserts says whether INSERTs of rows of several owners are split.
+func WithSplitInserts(v bool) Option {
+	return func(c *Config) error { c.SplitInserts = v; return nil }
+}
+
 // WithStaleReads sets what happens to a read whose owner's leader doesn't answer.
 func WithStaleReads(v StaleReads) Option {
 	return func(c *Config) error { c.StaleReads = v; return nil }

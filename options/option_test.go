@@ -100,7 +100,7 @@ func TestOptionsSetTheirField(t *testing.T) {
 		"Transactions": WithTransactions(TransactionsAutocommit), "MaxRetries": WithMaxRetries(1),
 		"VdbeOpcodeMax": WithVdbeOpcodeMax(NoLimit), "MotionRowMax": WithMotionRowMax(7), "Log": WithLog(LogStderr),
 		"FloatGuard": WithFloatGuard(false), "UUIDGuard": WithUUIDGuard(false), "MaxChainedOperators": WithMaxChainedOperators(1),
-		"StuckStatementTimeout": WithStuckStatementTimeout(1), "DeadLeader": WithDeadLeader(1), "DeadLeaderTimeout": WithDeadLeaderTimeout(1), "StaleReads": WithStaleReads(1), "SwitchoverTimeout": WithSwitchoverTimeout(1), "SuspectAfter": WithSuspectAfter(1), "EjectionFailureThreshold": WithEjectionFailureThreshold(1),
+		"StuckStatementTimeout": WithStuckStatementTimeout(1), "DeadLeader": WithDeadLeader(1), "DeadLeaderTimeout": WithDeadLeaderTimeout(1), "StaleReads": WithStaleReads(1), "SplitInserts": WithSplitInserts(true), "SwitchoverTimeout": WithSwitchoverTimeout(1), "SuspectAfter": WithSuspectAfter(1), "EjectionFailureThreshold": WithEjectionFailureThreshold(1),
 		"EjectionFailureWindow": WithEjectionFailureWindow(1), "EjectionDuration": WithEjectionDuration(1),
 		"EjectionMaxDuration": WithEjectionMaxDuration(1), "SSLMode": WithSSLMode(SSLRequire), "SSLRootCert": WithSSLRootCert("x"),
 		"SSLCert": WithSSLCert("x"), "SSLKey": WithSSLKey("x"), "SSLPassword": WithSSLPassword("x"), "SSLSNI": WithSSLSNI(false),

@@ -70,7 +70,7 @@ func TestEveryKeyIsReadAndFormatted(t *testing.T) {
 		"routing_acquire_timeout": "1s", "query_metadata_cache_size": "5", "no_shard_specified_behavior": "shard_1",
 		"no_shard_scope": "all", "prepare": "eager", "statement_cache_size": "5", "statement_cache_threshold": "1",
 		"strip_comments": "off", "transactions": "autocommit", "max_retries": "1", "stuck_statement_timeout": "1s",
-		"dead_leader": "fail", "dead_leader_timeout": "5s", "switchover_timeout": "3s", "suspect_after": "1s", "stale_reads": "degraded",
+		"dead_leader": "fail", "dead_leader_timeout": "5s", "switchover_timeout": "3s", "suspect_after": "1s", "stale_reads": "degraded", "split_inserts": "on",
 		"float_guard": "off", "uuid_guard": "off", "max_chained_operators": "8", "sql_vdbe_opcode_max": "0", "sql_motion_row_max": "100000", "log": "stderr",
 		"sslmode": "require", "sslrootcert": "r", "sslcert": "c", "sslkey": "k", "sslpassword": "p", "sslsni": "0",
 		"sslnegotiation": "direct", "ssl_min_protocol_version": "TLSv1.3", "ssl_max_protocol_version": "TLSv1.3",

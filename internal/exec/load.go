@@ -20,6 +20,22 @@ type Load struct {
 	forward bool // all servers know the option that forbids them to forward a statement
 }
 
+// Columns are the names of a table's columns in their order, those that an INSERT without a list fills; nil: not known.
+func (x *Executor) Columns(table string) (names []string) {
+	known := x.routing.known.Load()
+	if known == nil {
+		return nil
+	}
+	t, ok := (*known)[table]
+	if !ok {
+		return nil
+	}
+	for _, c := range t.InsertColumns() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
 // LoadInto prepares a load. It waits until the cluster is known.
 func (x *Executor) LoadInto(ctx context.Context, table string, columns []string) (*Load, error) {
 	if err := x.Cluster.Start(ctx); err != nil {

@@ -85,12 +85,12 @@ type tableReader struct {
 // are met of whose key servers tell nothing.
 func tablesNeeded(o *options.Config, t *metadata.Topology, rows bool) bool {
 	if t == nil {
-		return rows || o.Routing == options.RoutingKeys // nothing is known yet
+		return rows || o.SplitInserts || o.Routing == options.RoutingKeys // nothing is known yet
 	}
 	if t.Static || !t.RolesKnown {
 		return false
 	}
-	return rows || o.Routing == options.RoutingKeys || o.Routing == options.RoutingInsert && !t.MinVersion().HasQueryMetadata()
+	return rows || o.SplitInserts || o.Routing == options.RoutingKeys || o.Routing == options.RoutingInsert && !t.MinVersion().HasQueryMetadata()
 }
 
 // refresh reads tables if something about them has changed. It is false if the connection is gone.
