@@ -30,6 +30,8 @@ type loader struct {
 	conflict  string
 	maxErrors int
 	rejects   string
+	resume    string
+	every     int
 
 	in        io.Reader
 	out, diag io.Writer
@@ -54,9 +56,14 @@ Each statement is all or nothing, the load as a whole isn't: what was inserted b
 stays. --rejects writes the rows that aren't in, or of which nobody knows, to a file of the same
 form: load that one with --on-conflict skip to go on.
 
+--resume keeps in a file how far the load is. Run again with it after a crash, it skips the rows
+that are in for sure; of those behind them, at most --resume-every, some may be in: they are loaded
+with --on-conflict skip, unless it says replace. A load that is whole removes the file.
+
 Exit codes: 0 all rows are in; 1 the load failed before it began; 2 wrong usage; 4 rows are left.`,
 		Example: `  pico load 'picodata://app@node-a,node-b/' cities.csv cities
   pico load --rejects left.csv cities.csv cities || pico load --on-conflict skip left.csv cities
+  pico load --resume cities.state cities.csv cities
   zcat big.csv.gz | pico load --on-conflict replace - cities`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, args, err := t.choose(&g, args)
@@ -93,6 +100,8 @@ Exit codes: 0 all rows are in; 1 the load failed before it began; 2 wrong usage;
 	f.StringVar(&l.conflict, "on-conflict", "fail", "fail, skip or replace: what happens to a row whose key exists")
 	f.IntVar(&l.maxErrors, "max-errors", 0, "go on until more than so many errors were met")
 	f.StringVar(&l.rejects, "rejects", "", "write the rows that aren't in to that file")
+	f.StringVar(&l.resume, "resume", "", "keep in that file how far the load is, and go on from there")
+	f.IntVar(&l.every, "resume-every", 50_000, "with --resume, how many rows are loaded between two notes")
 	complete(cmd, "on-conflict", "fail", "skip", "replace")
 	return cmd
 }
@@ -109,6 +118,8 @@ func (l *loader) validate() error {
 		return fmt.Errorf("--on-conflict %q: want fail, skip or replace", l.conflict)
 	case l.maxErrors < 0:
 		return fmt.Errorf("--max-errors %d: want 0 or more", l.maxErrors)
+	case l.every < 1:
+		return fmt.Errorf("--resume-every %d: want 1 or more", l.every)
 	case l.noHeader && len(l.columns) == 0:
 		return errors.New("--no-header needs --columns")
 	case l.rejects != "" && l.file == "-":
@@ -148,37 +159,25 @@ func (l *loader) open() (r *csv.Reader, header []string, size int64, shut func()
 }
 
 func (l *loader) run(ctx context.Context, c *client) error {
+	state, err := l.resumed()
+	if err != nil {
+		return err
+	}
 	r, columns, size, shut, err := l.open()
 	if err != nil {
 		return err
 	}
-	var broken error // of the file
-	rows := func(yield func([]any) bool) {
-		for {
-			record, err := r.Read()
-			if err != nil {
-				if !errors.Is(err, io.EOF) {
-					broken = fmt.Errorf("%s: %w", l.file, err)
-				}
-				return
-			}
-			row := make([]any, len(record))
-			for i, v := range record {
-				if v != l.null {
-					row[i] = v
-				}
-			}
-			if !yield(row) {
-				return
-			}
+	for range state.Rows { // which are in, or known not to be
+		if _, err := r.Read(); err != nil {
+			return errors.Join(fmt.Errorf("%s has fewer rows than %s says were loaded: %w", l.file, l.resume, err), shut())
 		}
 	}
 	began := time.Now()
 	show, stop := l.progress(size)
-	res, err := picodata.Insert(ctx, c.db, l.table, columns, rows, picodata.OnConflict(conflicts[l.conflict]), picodata.MaxErrors(l.maxErrors), picodata.OnProgress(show))
+	res, err := l.segments(ctx, c, r, columns, &state, show)
 	stop()
-	err = errors.Join(err, broken, shut())
-	if res.Rows == 0 && err != nil {
+	err = errors.Join(err, shut())
+	if res.Rows == state.resumedAt && err != nil {
 		return err // it didn't begin
 	}
 	l.tell(&res, time.Since(began), err)
@@ -194,6 +193,86 @@ func (l *loader) run(ctx context.Context, c *client) error {
 		return verdict(exitFaults)
 	}
 	return nil
+}
+
+// segments loads the rest of the file, with --resume a part after the other. The account is of all parts; its row numbers are the file's.
+func (l *loader) segments(ctx context.Context, c *client, r *csv.Reader, columns []string, state *loadState, show func(picodata.InsertProgress)) (all picodata.InsertResult, err error) {
+	all.Rows = state.Rows
+	all.Failed, all.FailedRows = int64(len(state.Left)), state.Left
+	conflict := conflicts[l.conflict]
+	if state.again && conflict == picodata.ConflictFail {
+		conflict = picodata.ConflictSkip
+	}
+	for ended := false; !ended; {
+		var broken error // of the file
+		taken := 0
+		rows := func(yield func([]any) bool) {
+			for l.resume == "" || taken < l.every {
+				record, err := r.Read()
+				if err != nil {
+					ended = true
+					if !errors.Is(err, io.EOF) {
+						broken = fmt.Errorf("%s: %w", l.file, err)
+					}
+					return
+				}
+				taken++
+				row := make([]any, len(record))
+				for i, v := range record {
+					if v != l.null {
+						row[i] = v
+					}
+				}
+				if !yield(row) {
+					return
+				}
+			}
+		}
+		done := all
+		res, err := picodata.Insert(ctx, c.db, l.table, columns, rows, picodata.OnConflict(conflict), picodata.MaxErrors(max(l.maxErrors-len(all.Errors), 0)),
+			picodata.OnProgress(func(p picodata.InsertProgress) { p.Inserted += done.Inserted; show(p) }))
+		join(&all, &res)
+		if err = errors.Join(err, broken); err != nil || res.Unknown+res.Unsent > 0 {
+			return all, err
+		}
+		if l.resume == "" {
+			continue
+		}
+		conflict = conflicts[l.conflict]
+		state.Rows, state.Left = all.Rows, all.FailedRows
+		if err := state.note(l.resume); err != nil {
+			return all, err
+		}
+	}
+	if l.resume != "" && all.Failed == 0 {
+		err = os.Remove(l.resume)
+	}
+	return all, err
+}
+
+// join adds the account of the next part.
+func join(all, next *picodata.InsertResult) {
+	beyond := func(list []int64) []int64 {
+		moved := make([]int64, len(list))
+		for i, n := range list {
+			moved[i] = n + all.Rows
+		}
+		return moved
+	}
+	all.FailedRows = append(all.FailedRows, beyond(next.FailedRows)...)
+	all.UnknownRows = append(all.UnknownRows, beyond(next.UnknownRows)...)
+	all.UnsentRows = append(all.UnsentRows, beyond(next.UnsentRows)...)
+	for _, e := range next.Errors {
+		all.Errors = append(all.Errors, picodata.InsertRowsError{Rows: beyond(e.Rows), Err: e.Err})
+	}
+	all.Rows += next.Rows
+	all.Inserted += next.Inserted
+	all.Skipped += next.Skipped
+	all.Failed += next.Failed
+	all.Unknown += next.Unknown
+	all.Unsent += next.Unsent
+	all.Plain += next.Plain
+	all.Statements += next.Statements
 }
 
 // progress draws a bar on a terminal: of the file's bytes, and the rows, their rate and their owners beside it.
