@@ -214,6 +214,9 @@ func (c *Conn) flow(pieces []*Piece) error {
 		p.size = 0
 	}
 	for asked < len(pieces) {
+		if c.g.err != nil { // out of step: what is written now would run, and nobody could read its answer
+			return c.g.err
+		}
 		out = c.g.appendCloses(out[:0])
 		from := written
 		for written < len(pieces) && (open == 0 || open+next <= pipelineWindow) {

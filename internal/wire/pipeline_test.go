@@ -214,3 +214,23 @@ func TestPipelineLongStatementGoesAlone(t *testing.T) {
 		}
 	}
 }
+
+// A connection that is out of step takes no further pieces: the server would run them, and their answers could not be
+// told from others'. They are told apart as unsent.
+func TestPipelineWritesNothingOutOfStep(t *testing.T) {
+	cluster, c := pipelineCluster(t)
+	broken := errors.New("out of step")
+	c.g.fail(broken)
+	before := cluster.Nodes()[0].Counters().Flights
+	written := c.g.written
+	p := piece(t, "insert into pl values ($1, $2, $3)", 1, "a", 1.5)
+	if err := c.flow([]*Piece{p}); !errors.Is(err, broken) {
+		t.Errorf("flow: %v", err)
+	}
+	if p.size != 0 || c.g.written != written {
+		t.Errorf("%d bytes of the piece were written, %d in all", p.size, c.g.written-written)
+	}
+	if after := cluster.Nodes()[0].Counters().Flights; after != before {
+		t.Errorf("%d flights", after-before)
+	}
+}
