@@ -80,7 +80,7 @@ func (x *Executor) apart(items []*Item) (free, held []*Item) {
 	}
 	for _, it := range items {
 		if err := it.run.decide(); err != nil {
-			it.Err = it.run.fail(err)
+			it.fail(err)
 		} else if why, _ := it.run.heldUp(); why != nil {
 			held = append(held, it)
 		} else {
@@ -132,6 +132,13 @@ func (it *Item) answered() {
 	}
 }
 
+// fail notes the error that a statement ends with, in whichever round. The mirror hears of it too: it was handed the
+// statement in the first one.
+func (it *Item) fail(err error) {
+	it.Err = it.run.fail(err)
+	it.run.compare(it.Err)
+}
+
 // errAgain marks an item that goes into the next round.
 var errAgain = errors.New("to be run again")
 
@@ -148,7 +155,7 @@ func (x *Executor) nextRound(ctx context.Context, items []*Item) []*Item {
 	if wait > 0 && len(next) > 0 {
 		if err := x.sleep(ctx, wait); err != nil {
 			for _, it := range next {
-				it.Err = it.run.fail(fmt.Errorf("%w; %w", err, it.cause))
+				it.fail(fmt.Errorf("%w; %w", err, it.cause))
 			}
 			return nil
 		}
@@ -173,7 +180,7 @@ func (x *Executor) group(items []*Item) []*group {
 	request := func(i int) {
 		var err error
 		if reqs[i], err = items[i].run.request(); err != nil {
-			items[i].Err = items[i].run.fail(err)
+			items[i].fail(err)
 		}
 	}
 	hurt := x.dead.hurt.Load() // those that wait for a leader do so at the same time, or each would wait as long as all
@@ -211,7 +218,7 @@ func (x *Executor) fly(ctx context.Context, g *group) {
 	l, err := first.leaseFor(g.req)
 	if err != nil {
 		for _, it := range g.items {
-			it.Err = it.run.fail(err)
+			it.fail(err)
 		}
 		return
 	}
@@ -263,10 +270,7 @@ func (x *Executor) fly(ctx context.Context, g *group) {
 			it.Err, it.wait, it.cause = errAgain, o.wait, o.cause
 			continue
 		}
-		it.Err = it.run.fail(o.cause)
-		if it.run.shadow != nil {
-			it.run.compare(it.Err)
-		}
+		it.fail(o.cause)
 	}
 	if end != nil {
 		e := Ended{Node: l.Node(), Reason: first.plan.Counter(), Attempts: 1}
