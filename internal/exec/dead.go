@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -452,16 +453,21 @@ func (r *run) heldUp() (*Leaderless, *deadLeader) {
 	default:
 		return nil, nil
 	}
-	if m := d.leaders.Load(); m != nil {
-		for _, l := range *m {
-			if r.x.holdsUp(l) && r.x.routing.spreadOver(r.text, l.node.Tier) {
+	leaders, vacant := d.leaders.Load(), d.vacant.Load()
+	if leaders == nil && vacant == nil {
+		return nil, nil
+	}
+	tiers := r.x.routing.tiersOf(r.text)
+	if leaders != nil {
+		for _, l := range *leaders {
+			if slices.Contains(tiers, l.node.Tier) && r.x.holdsUp(l) {
 				return r.x.leaderlessOf(l), l
 			}
 		}
 	}
-	if m := d.vacant.Load(); m != nil {
-		for i := range *m {
-			if s := &(*m)[i]; r.x.routing.spreadOver(r.text, s.Tier) {
+	if vacant != nil {
+		for i := range *vacant {
+			if s := &(*vacant)[i]; slices.Contains(tiers, s.Tier) {
 				return &Leaderless{Replicaset: s.Name, Tier: s.Tier}, nil
 			}
 		}

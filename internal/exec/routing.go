@@ -245,13 +245,13 @@ func (r *routing) snapshot() map[string]uint64 {
 	return m
 }
 
-// spreadOver says whether a statement reads or writes a sharded table of the tier. What nobody has told is no such table.
-func (r *routing) spreadOver(t *Text, tier string) bool {
+// tiersOf are the tiers of the sharded tables that a statement reads or writes. What nobody has told is no such table.
+func (r *routing) tiersOf(t *Text) (tiers []string) {
 	v := r.view.Load()
 	for _, name := range sqltext.Tables(t.SQL) {
-		if of, ok := v.TierOf(name); ok && of == tier {
-			return true
+		if tier, ok := v.TierOf(name); ok {
+			tiers = append(tiers, tier)
 		}
 	}
-	return false
+	return tiers
 }
