@@ -30,21 +30,21 @@ func (c *textCache) limited(t *Text, l Limits) (*Text, error) {
 	if sqltext.HasOption(t.SQL) {
 		return nil, ErrLimitsTwice
 	}
-	// On a line of its own: a comment may end the text.
-	b := append(make([]byte, 0, len(t.SQL)+80), strings.TrimRight(t.SQL, " \t\r\n;")...)
-	separator := "\nOPTION ("
+	var set []string
 	for _, o := range []struct {
 		name  string
 		value options.Limit
 	}{{"sql_vdbe_opcode_max", l.Opcodes}, {"sql_motion_row_max", l.MotionRows}} {
 		if o.value != options.LimitUnset {
-			b = append(append(b, separator...), o.name...)
-			b = append(b, " = "...)
-			b = strconv.AppendInt(b, max(int64(o.value), 0), 10) // NoLimit is the server's 0
-			separator = ", "
+			set = append(set, o.name+" = "+strconv.FormatInt(max(int64(o.value), 0), 10)) // NoLimit is the server's 0
 		}
 	}
-	return c.get(string(append(b, ')'))), nil
+	return c.get(withOption(t.SQL, strings.Join(set, ", "))), nil
+}
+
+// withOption is a text that has no OPTION clause with one: on a line of its own, for a comment may end the text.
+func withOption(sql, option string) string {
+	return strings.TrimRight(sql, " \t\r\n;") + "\nOPTION (" + option + ")"
 }
 
 // variants are the texts that one text is sent as, by hazard.Pattern.

@@ -3,7 +3,6 @@ package exec
 import (
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"github.com/picodata/go-picodata/internal/route"
 	"github.com/picodata/go-picodata/internal/sqltext"
@@ -18,9 +17,9 @@ func (r *run) degrade(dead *deadLeader) bool {
 	if x.Options.StaleReads != options.StaleReadsDegraded || r.op != opQuery || !r.text.Info.PlainRead || !p.BucketKnown || sqltext.HasOption(r.text.SQL) {
 		return false
 	}
-	all := slices.Clone(x.routing.view.Load().Standbys(p.ReplicasetUUID))
-	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	for _, in := range all {
+	all := x.routing.view.Load().Standbys(p.ReplicasetUUID)
+	for _, i := range rand.Perm(len(all)) {
+		in := all[i]
 		if dead != nil && in.UUID == dead.node.ID || x.Pool.Ejected(in.UUID) || slices.Contains(r.avoid[:], in.UUID) {
 			continue
 		}
@@ -51,5 +50,5 @@ func (d *dead) degraded(replicaset string) bool {
 // staleText is what a replica is sent.
 func (r *run) staleText() string {
 	blanks := r.sql[len(r.text.SQL):] // that its arguments need, see variant
-	return strings.TrimRight(r.text.SQL, " \t\r\n;") + "\nOPTION (read_preference = any)" + blanks
+	return withOption(r.text.SQL, "read_preference = any") + blanks
 }

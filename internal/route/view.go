@@ -24,7 +24,7 @@ type View struct {
 	owners      map[string]owner                // of buckets, by uuid: one look-up per decision instead of three
 	shards      []Shard                         // all that hold data, by tier and name
 	byTier      map[string][]Shard              // parts of shards
-	standbys    map[string][]*metadata.Instance // of the node set, by replicaset
+	standbys    map[string][]*metadata.Instance // of the node set, by replicaset; nil unless stale_reads wants them
 }
 
 // Shard is a replicaset that holds, or may hold, sharded data.
@@ -38,7 +38,7 @@ type Shard struct {
 
 // NewView makes a View. Only cfg must be given; it isn't changed and must not be.
 func NewView(cfg *options.Config, topology *metadata.Topology, buckets *metadata.BucketMap, tables *Tables) *View {
-	v := &View{cfg: cfg, topology: topology, buckets: buckets, tables: tables, byTier: map[string][]Shard{}, standbys: map[string][]*metadata.Instance{}}
+	v := &View{cfg: cfg, topology: topology, buckets: buckets, tables: tables, byTier: map[string][]Shard{}}
 	v.anyBuckets = len(buckets.Tiers()) > 0
 	if topology == nil {
 		return v
@@ -53,8 +53,8 @@ func NewView(cfg *options.Config, topology *metadata.Topology, buckets *metadata
 		}
 		if node.Excluded == metadata.Included {
 			usable[node.Instance.ReplicasetUUID] = true
-			if version, _ := metadata.ParseVersion(node.Instance.Version); node.Instance.State == metadata.Online && version.HasQueryMetadata() {
-				v.standbys[node.Instance.ReplicasetUUID] = append(v.standbys[node.Instance.ReplicasetUUID], node.Instance)
+			if cfg.StaleReads == options.StaleReadsDegraded {
+				v.addStandby(node.Instance)
 			}
 		} else {
 			excluded[node.ID] = node.Excluded
@@ -129,8 +129,18 @@ func (v *View) Shards(tier string) []Shard {
 	return v.byTier[tier]
 }
 
+func (v *View) addStandby(in *metadata.Instance) {
+	if version, _ := metadata.ParseVersion(in.Version); in.State != metadata.Online || !version.HasQueryMetadata() {
+		return
+	}
+	if v.standbys == nil {
+		v.standbys = map[string][]*metadata.Instance{}
+	}
+	v.standbys[in.ReplicasetUUID] = append(v.standbys[in.ReplicasetUUID], in)
+}
+
 // Standbys are the living instances of a replicaset in the node set that answer reads by themselves when they are told to
-// (read_preference, from 26.1 on), its leader among them.
+// (read_preference, from 26.1 on), its leader among them. None unless stale_reads=degraded.
 func (v *View) Standbys(replicaset string) []*metadata.Instance {
 	if v == nil {
 		return nil
