@@ -217,7 +217,7 @@ func (a *attempt) harmless() bool {
 // asleep reports whether the statement, if it isn't over yet on a server that lives, could undo there later what was
 // written since: running it again now would be acknowledged all the same.
 func (a *attempt) asleep() bool {
-	return a.idempotent && !a.anyTime && a.mayHaveWritten() && a.text.overwrites()
+	return a.idempotent && !a.anyTime && a.mayHaveWritten() && a.text.Overwrites
 }
 
 func (a *attempt) mayHaveWritten() bool { return a.op.executes() && a.text.Writes }

@@ -30,7 +30,7 @@ type flight struct {
 func (r *run) depart(w *wire.Conn) {
 	rerun, tier := r.text.Info.PlainRead, ""
 	if h := r.hint; h != nil {
-		rerun = (rerun || h.Idempotent && (h.AnyTime || !r.text.overwrites())) && !h.NoRetry
+		rerun = (rerun || h.Idempotent && (h.AnyTime || !r.text.Overwrites)) && !h.NoRetry
 	}
 	owner := ""
 	if r.plan.OneBucket() {

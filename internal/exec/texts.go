@@ -17,7 +17,9 @@ type Text struct {
 	variants atomic.Pointer[variants] // as it is sent with some arguments; nil: always as SQL
 	// Writes: the statement may change rows; what isn't understood may.
 	Writes bool
-	used   atomic.Bool // looked up since the hand of the clock passed
+	// Overwrites: it may change rows that are there. An INSERT that replaces nothing can't.
+	Overwrites bool
+	used       atomic.Bool // looked up since the hand of the clock passed
 }
 
 // newText reads a text.
@@ -30,12 +32,8 @@ func newText(sql string) *Text {
 	default:
 		t.Writes = true
 	}
+	t.Overwrites = t.Info.Class != sqltext.Insert || sqltext.Replaces(sql)
 	return t
-}
-
-// overwrites reports whether the statement may change rows that are there. An INSERT that replaces nothing can't.
-func (t *Text) overwrites() bool {
-	return t.Info.Class != sqltext.Insert || sqltext.Replaces(t.SQL)
 }
 
 // fingerprintLimit bounds what an error or a log line shows of a statement.
