@@ -29,7 +29,7 @@ func (s *session) splitInsert(ctx context.Context, query string, args []driver.N
 		}
 	}
 	head, tail, ok := sqltext.SplitValues(query)
-	if !ok || sqltext.HasOption(query) {
+	if !ok || sqltext.HasOption(tail) {
 		return 0, false, nil
 	}
 	if p, err := c.exec.Plan(ctx, query, args); err != nil || p.Reason != route.SeveralOwners {

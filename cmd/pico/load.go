@@ -167,7 +167,8 @@ func (l *loader) run(ctx context.Context, c *client) error {
 	if err != nil {
 		return err
 	}
-	for range state.Rows { // which are in, or known not to be
+	before := state.Rows
+	for range before { // which are in, or known not to be
 		if _, err := r.Read(); err != nil {
 			return errors.Join(fmt.Errorf("%s has fewer rows than %s says were loaded: %w", l.file, l.resume, err), shut())
 		}
@@ -177,7 +178,7 @@ func (l *loader) run(ctx context.Context, c *client) error {
 	res, err := l.segments(ctx, c, r, columns, &state, show)
 	stop()
 	err = errors.Join(err, shut())
-	if res.Rows == state.resumedAt && err != nil {
+	if res.Rows == before && err != nil {
 		return err // it didn't begin
 	}
 	l.tell(&res, time.Since(began), err)

@@ -17,8 +17,7 @@ type loadState struct {
 	Rows  int64   `json:"rows"`
 	Left  []int64 `json:"left,omitempty"` // refused ones among them, counted from 0
 
-	resumedAt int64
-	again     bool // there was a file: some of the rows behind may be in
+	again bool // there was a file: some of the rows behind may be in
 }
 
 // resumed reads the state of a load that broke off, or begins one. The file is there before the first row is sent: whoever finds it knows that some may be in.
@@ -52,7 +51,7 @@ func (l *loader) resumed() (loadState, error) {
 	if old.File != s.File || old.Size != s.Size || old.Table != s.Table {
 		return s, fmt.Errorf("%s is of a load of %s (%d bytes) into %s, not of %s (%d bytes) into %s; remove it to begin anew", l.resume, old.File, old.Size, old.Table, s.File, s.Size, s.Table)
 	}
-	old.resumedAt, old.again = old.Rows, true
+	old.again = true
 	return old, nil
 }
 
