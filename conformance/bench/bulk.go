@@ -13,7 +13,6 @@ import (
 
 	picodata "github.com/picodata/go-picodata"
 	"github.com/picodata/go-picodata/options"
-	"github.com/picodata/go-picodata/picotest"
 )
 
 const (
@@ -142,24 +141,17 @@ func multiRow(rows int) string {
 
 // loads are 20,000 rows into a table of two replicasets.
 func loads(ctx context.Context, out io.Writer, name string, d, delay time.Duration) error {
-	cluster, err := picotest.New(picotest.Config{Tiers: []picotest.Tier{{Name: "default", Replicasets: 2}}, Statements: -1})
+	cluster, cfg, err := simulate(2, 1)
 	if err != nil {
 		return err
 	}
 	defer cluster.Close()
-	cfg, err := picodata.ParseDSN(cluster.AdminDSN())
-	if err != nil {
-		return err
-	}
 	cfg.DialFunc = delayDial(delay)
-	conn, err := picodata.NewConnector(cfg, options.WithRouting(options.RoutingKeys))
+	conn, db, stop, err := routed(cfg, options.WithRouting(options.RoutingKeys))
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	db := sql.OpenDB(conn)
-	defer db.Close()
-	db.SetMaxIdleConns(64)
+	defer stop()
 	if _, err := db.ExecContext(ctx, "CREATE TABLE loaded (id INT PRIMARY KEY, v TEXT) DISTRIBUTED BY (id)"); err != nil {
 		return err
 	}
@@ -173,26 +165,18 @@ func loads(ctx context.Context, out io.Writer, name string, d, delay time.Durati
 	}
 	text := multiRow(chunk)
 	stmts := map[string]*sql.Stmt{}
-	open := func(node string) (*sql.DB, error) {
-		t := target{address: cluster.Node(node).Addr(), user: "admin", password: "T0psecret", database: "x", dial: delayDial(delay)}
-		c, err := openPQ(t)
-		if err != nil {
-			return nil, err
-		}
-		return sql.OpenDB(c), nil
-	}
 	for node := range byOwner {
-		direct, err := open(node)
+		owner, err := direct(cluster, cfg, node)
 		if err != nil {
 			return err
 		}
-		defer direct.Close()
-		direct.SetMaxIdleConns(2)
-		if stmts[node], err = direct.PrepareContext(ctx, text); err != nil {
+		defer owner.Close()
+		owner.SetMaxIdleConns(2)
+		if stmts[node], err = owner.PrepareContext(ctx, text); err != nil {
 			return err
 		}
 	}
-	router, err := open("i1")
+	router, err := direct(cluster, cfg, "i1")
 	if err != nil {
 		return err
 	}

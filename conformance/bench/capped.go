@@ -12,7 +12,6 @@ import (
 
 	picodata "github.com/picodata/go-picodata"
 	"github.com/picodata/go-picodata/options"
-	"github.com/picodata/go-picodata/picotest"
 )
 
 // cappedCase is one row of what a cap for the cluster costs: the same work without a cap and with one of twelve.
@@ -77,15 +76,11 @@ func cappedCases() []cappedCase {
 // capped prints the table of docs/benchmarks.md. Each case begins with two connections to every node, so that demand has to
 // shift first; d is how long each is measured after that.
 func capped(out io.Writer, d time.Duration, only string) error {
-	cluster, err := picotest.New(picotest.Config{Tiers: []picotest.Tier{{Name: "default", Replicasets: 3, ReplicationFactor: 2}}, Statements: -1})
+	cluster, cfg, err := simulate(3, 2)
 	if err != nil {
 		return err
 	}
 	defer cluster.Close()
-	cfg, err := picodata.ParseDSN(cluster.AdminDSN())
-	if err != nil {
-		return err
-	}
 	fmt.Fprintf(out, "| case | straight, no cap | straight, cap %d | throughput, cap : none | dials to shift | dials a second then |\n| --- | ---: | ---: | ---: | ---: | ---: |\n", cap12)
 	for _, c := range cappedCases() {
 		if !strings.Contains(c.name, only) {
@@ -126,14 +121,11 @@ func (r *cappedResult) share() string {
 
 // runCapped runs a case once.
 func runCapped(cfg *options.Config, c cappedCase, limit int, d time.Duration) (r cappedResult, err error) {
-	conn, err := picodata.NewConnector(cfg, append([]options.Option{options.WithMaxConns(limit)}, c.key...)...)
+	conn, db, shut, err := routed(cfg, append([]options.Option{options.WithMaxConns(limit)}, c.key...)...)
 	if err != nil {
 		return r, err
 	}
-	defer conn.Close()
-	db := sql.OpenDB(conn)
-	defer db.Close()
-	db.SetMaxIdleConns(64)
+	defer shut()
 	ctx := context.Background()
 	if _, err := db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS capped (id INT PRIMARY KEY, n INT) DISTRIBUTED BY (id)"); err != nil {
 		return r, err

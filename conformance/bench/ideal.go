@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lib/pq"
-
 	picodata "github.com/picodata/go-picodata"
 	"github.com/picodata/go-picodata/options"
 	"github.com/picodata/go-picodata/picotest"
@@ -33,7 +31,7 @@ func (h *byHand) close() {
 const idealKeys = 1000
 
 // newByHand asks the driver for the owners, before anything is measured.
-func newByHand(ctx context.Context, c *picodata.Connector, cluster *picotest.Cluster, workers int) (*byHand, error) {
+func newByHand(ctx context.Context, c *picodata.Connector, cluster *picotest.Cluster, cfg *options.Config, workers int) (*byHand, error) {
 	h := &byHand{owners: map[int64]string{}, selects: map[string]*sql.Stmt{}, inserts: map[string]*sql.Stmt{}}
 	for k := range int64(idealKeys) {
 		p, err := c.Explain(ctx, "SELECT v FROM ideal WHERE id = $1", k)
@@ -46,11 +44,10 @@ func newByHand(ctx context.Context, c *picodata.Connector, cluster *picotest.Clu
 		if h.selects[name] != nil {
 			continue
 		}
-		conn, err := pq.NewConnector(fmt.Sprintf("postgres://%s:%s@%s/x?sslmode=disable", "admin", "T0psecret", cluster.Node(name).Addr()))
+		db, err := direct(cluster, cfg, name)
 		if err != nil {
 			return nil, err
 		}
-		db := sql.OpenDB(conn)
 		db.SetMaxIdleConns(workers)
 		h.dbs = append(h.dbs, db)
 		if h.selects[name], err = db.PrepareContext(ctx, "SELECT v FROM ideal WHERE id = $1"); err != nil {
@@ -84,23 +81,16 @@ func shared(workers, n int, f func(k int64) error) error {
 
 // ideal prints how the driver does beside the hand-made client, on a simulated cluster of two replicasets.
 func ideal(out io.Writer, d time.Duration) error {
-	cluster, err := picotest.New(picotest.Config{Tiers: []picotest.Tier{{Name: "default", Replicasets: 2}}, Statements: -1})
+	cluster, cfg, err := simulate(2, 1)
 	if err != nil {
 		return err
 	}
 	defer cluster.Close()
-	cfg, err := picodata.ParseDSN(cluster.AdminDSN())
+	conn, db, stop, err := routed(cfg, options.WithRouting(options.RoutingKeys))
 	if err != nil {
 		return err
 	}
-	conn, err := picodata.NewConnector(cfg, options.WithRouting(options.RoutingKeys))
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	db := sql.OpenDB(conn)
-	defer db.Close()
-	db.SetMaxIdleConns(64)
+	defer stop()
 	ctx := context.Background()
 	if _, err := db.ExecContext(ctx, "CREATE TABLE ideal (id INT PRIMARY KEY, v TEXT) DISTRIBUTED BY (id)"); err != nil {
 		return err
@@ -112,7 +102,7 @@ func ideal(out io.Writer, d time.Duration) error {
 	}
 	fmt.Fprint(out, turnsHead)
 	for _, workers := range []int{1, 16} {
-		h, err := newByHand(ctx, conn, cluster, workers)
+		h, err := newByHand(ctx, conn, cluster, cfg, workers)
 		if err != nil {
 			return err
 		}
