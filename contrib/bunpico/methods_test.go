@@ -3,13 +3,14 @@ package bunpico
 import (
 	"context"
 	"fmt"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/uptrace/bun"
+
+	"github.com/picodata/go-picodata/contrib/internal/methods"
 )
 
 type owner struct {
@@ -29,14 +30,6 @@ type pet struct {
 	Owner   *owner `bun:"rel:belongs-to,join:owner_id=id"`
 }
 
-// want is an error unless got is as it should be.
-func want(err error, got, is any) error {
-	if err == nil && !reflect.DeepEqual(got, is) {
-		return fmt.Errorf("silent: got %v, want %v", got, is)
-	}
-	return err
-}
-
 // plumbing are methods that change nothing of what is sent.
 var plumbing = strings.Fields(`AppendNamedArg AppendQuery Clone Comment Conn DB Dialect Err GetModel GetTableName NewAddColumn NewCreateIndex
 	NewCreateTable NewDelete NewDropColumn NewDropIndex NewDropTable NewInsert NewRaw NewSelect NewTruncateTable NewUpdate NewValues
@@ -51,7 +44,7 @@ type run = func(ctx context.Context, db *bun.DB) error
 func selects(q func(db *bun.DB) *bun.SelectQuery, rows int) run {
 	return func(ctx context.Context, db *bun.DB) error {
 		n, err := q(db).Count(ctx)
-		return want(err, int(n), rows)
+		return methods.Want(err, int(n), rows)
 	}
 }
 
@@ -63,7 +56,7 @@ func scans(q func(db *bun.DB, into *[]pet) *bun.SelectQuery, names string) run {
 		for _, p := range list {
 			got = append(got, p.Name)
 		}
-		return want(err, strings.Join(got, ""), names)
+		return methods.Want(err, strings.Join(got, ""), names)
 	}
 }
 
@@ -117,23 +110,23 @@ var queries = map[string]struct {
 		},
 		"Exists": func(ctx context.Context, db *bun.DB) error {
 			ok, err := db.NewSelect().Model((*pet)(nil)).Where("id = 1").Exists(ctx)
-			return want(err, ok, true)
+			return methods.Want(err, ok, true)
 		},
 		"For": scans(func(db *bun.DB, l *[]pet) *bun.SelectQuery { return db.NewSelect().Model(l).For("UPDATE") }, ""),
 		"Group": func(ctx context.Context, db *bun.DB) error {
 			var l []int64
 			err := db.NewSelect().Model((*pet)(nil)).Column("owner_id").Group("owner_id").Order("owner_id").Scan(ctx, &l)
-			return want(err, l, []int64{1, 2})
+			return methods.Want(err, l, []int64{1, 2})
 		},
 		"GroupExpr": func(ctx context.Context, db *bun.DB) error {
 			var l []int64
 			err := db.NewSelect().Model((*pet)(nil)).ColumnExpr("owner_id + 1 AS o").GroupExpr("owner_id + 1").OrderExpr("o").Scan(ctx, &l)
-			return want(err, l, []int64{2, 3})
+			return methods.Want(err, l, []int64{2, 3})
 		},
 		"Having": func(ctx context.Context, db *bun.DB) error {
 			var l []int64
 			err := db.NewSelect().Model((*pet)(nil)).Column("owner_id").Group("owner_id").Having("count(*) > ?", 1).Scan(ctx, &l)
-			return want(err, l, []int64{1})
+			return methods.Want(err, l, []int64{1})
 		},
 		"Join": selects(func(db *bun.DB) *bun.SelectQuery {
 			return db.NewSelect().Model((*pet)(nil)).Join("INNER JOIN owners AS w ON w.id = p.owner_id")
@@ -159,14 +152,14 @@ var queries = map[string]struct {
 			if err := db.NewSelect().Model(&p).Relation("Owner").Where("p.id = 1").Scan(ctx); err != nil {
 				return err
 			}
-			return want(nil, p.Owner.Name, "one")
+			return methods.Want(nil, p.Owner.Name, "one")
 		},
 		"RelationWithOpts": func(ctx context.Context, db *bun.DB) error {
 			var o owner
 			if err := db.NewSelect().Model(&o).RelationWithOpts("Pets", bun.RelationOpts{}).Where("o.id = 1").Scan(ctx); err != nil {
 				return err
 			}
-			return want(nil, len(o.Pets), 2)
+			return methods.Want(nil, len(o.Pets), 2)
 		},
 		"Rows": func(ctx context.Context, db *bun.DB) error {
 			r, err := db.NewSelect().Model((*pet)(nil)).Rows(ctx)
@@ -179,7 +172,7 @@ var queries = map[string]struct {
 		"ScanAndCount": func(ctx context.Context, db *bun.DB) error {
 			var l []pet
 			n, err := db.NewSelect().Model(&l).ScanAndCount(ctx)
-			return want(err, int(n)+len(l), 6)
+			return methods.Want(err, int(n)+len(l), 6)
 		},
 		"Table":     selects(func(db *bun.DB) *bun.SelectQuery { return db.NewSelect().Table("pets") }, 3),
 		"TableExpr": selects(func(db *bun.DB) *bun.SelectQuery { return db.NewSelect().TableExpr("pets AS x") }, 3),
@@ -203,77 +196,77 @@ var queries = map[string]struct {
 	}},
 	"NewInsert": {reflect.TypeFor[*bun.InsertQuery](), map[string]run{
 		"Model": func(ctx context.Context, db *bun.DB) error {
-			return exec(db.NewInsert().Model(&[]pet{{ID: 8}, {ID: 9}}).Exec(ctx))(2)
+			return methods.Affected(db.NewInsert().Model(&[]pet{{ID: 8}, {ID: 9}}).Exec(ctx))(2)
 		},
 		"Exec": func(ctx context.Context, db *bun.DB) error {
-			return exec(db.NewInsert().Model(&pet{ID: 9}).Exec(ctx))(1)
+			return methods.Affected(db.NewInsert().Model(&pet{ID: 9}).Exec(ctx))(1)
 		},
 		"Ignore": func(ctx context.Context, db *bun.DB) error {
-			return exec(db.NewInsert().Model(&pet{ID: 1}).Ignore().Exec(ctx))(0)
+			return methods.Affected(db.NewInsert().Model(&pet{ID: 1}).Ignore().Exec(ctx))(0)
 		},
 		"On": func(ctx context.Context, db *bun.DB) error {
-			return exec(db.NewInsert().Model(&pet{ID: 1}).On("CONFLICT DO REPLACE").Exec(ctx))(1)
+			return methods.Affected(db.NewInsert().Model(&pet{ID: 1}).On("CONFLICT DO REPLACE").Exec(ctx))(1)
 		},
 		"Set": func(ctx context.Context, db *bun.DB) error {
-			return exec(db.NewInsert().Model(&pet{ID: 1}).On("CONFLICT (id) DO UPDATE").Set("name = 'x'").Exec(ctx))(1)
+			return methods.Affected(db.NewInsert().Model(&pet{ID: 1}).On("CONFLICT (id) DO UPDATE").Set("name = 'x'").Exec(ctx))(1)
 		},
 		"Returning": func(ctx context.Context, db *bun.DB) error {
-			return exec(db.NewInsert().Model(&pet{ID: 9}).Returning("*").Exec(ctx))(1)
+			return methods.Affected(db.NewInsert().Model(&pet{ID: 9}).Returning("*").Exec(ctx))(1)
 		},
 		"Column": func(ctx context.Context, db *bun.DB) error {
-			return exec(db.NewInsert().Model(&pet{ID: 9}).Column("id").Exec(ctx))(1)
+			return methods.Affected(db.NewInsert().Model(&pet{ID: 9}).Column("id").Exec(ctx))(1)
 		},
 		"Value": func(ctx context.Context, db *bun.DB) error {
-			return exec(db.NewInsert().Model(&pet{ID: 9}).Value("name", "upper('x')").Exec(ctx))(1)
+			return methods.Affected(db.NewInsert().Model(&pet{ID: 9}).Value("name", "upper('x')").Exec(ctx))(1)
 		},
 		"Table": func(ctx context.Context, db *bun.DB) error {
-			return exec(db.NewInsert().Model(&map[string]any{"id": 9}).Table("pets").Exec(ctx))(1)
+			return methods.Affected(db.NewInsert().Model(&map[string]any{"id": 9}).Table("pets").Exec(ctx))(1)
 		},
 	}},
 	"NewUpdate": {reflect.TypeFor[*bun.UpdateQuery](), map[string]run{
 		"Model": func(ctx context.Context, db *bun.DB) error {
-			return exec(db.NewUpdate().Model(&pet{ID: 1, Name: "x"}).WherePK().Exec(ctx))(1)
+			return methods.Affected(db.NewUpdate().Model(&pet{ID: 1, Name: "x"}).WherePK().Exec(ctx))(1)
 		},
 		"Exec": func(ctx context.Context, db *bun.DB) error {
-			return exec(db.NewUpdate().Model(&pet{ID: 1, Name: "x"}).WherePK().Exec(ctx))(1)
+			return methods.Affected(db.NewUpdate().Model(&pet{ID: 1, Name: "x"}).WherePK().Exec(ctx))(1)
 		},
 		"Set": func(ctx context.Context, db *bun.DB) error {
-			return exec(db.NewUpdate().Model((*pet)(nil)).Set("name = ?", "x").Where("id < 3").Exec(ctx))(2)
+			return methods.Affected(db.NewUpdate().Model((*pet)(nil)).Set("name = ?", "x").Where("id < 3").Exec(ctx))(2)
 		},
 		"SetColumn": func(ctx context.Context, db *bun.DB) error {
-			return exec(db.NewUpdate().Model((*pet)(nil)).SetColumn("name", "upper(name)").Where("id = 1").Exec(ctx))(1)
+			return methods.Affected(db.NewUpdate().Model((*pet)(nil)).SetColumn("name", "upper(name)").Where("id = 1").Exec(ctx))(1)
 		},
 		"OmitZero": func(ctx context.Context, db *bun.DB) error {
-			return exec(db.NewUpdate().Model(&pet{ID: 1, Name: "x"}).OmitZero().WherePK().Exec(ctx))(1)
+			return methods.Affected(db.NewUpdate().Model(&pet{ID: 1, Name: "x"}).OmitZero().WherePK().Exec(ctx))(1)
 		},
 		"Bulk": func(ctx context.Context, db *bun.DB) error {
-			return exec(db.NewUpdate().Model(&[]pet{{ID: 1, Name: "x"}}).Column("name").Bulk().Exec(ctx))(1)
+			return methods.Affected(db.NewUpdate().Model(&[]pet{{ID: 1, Name: "x"}}).Column("name").Bulk().Exec(ctx))(1)
 		},
 		"Limit": func(ctx context.Context, db *bun.DB) error {
-			return exec(db.NewUpdate().Model((*pet)(nil)).Set("name = 'x'").Where("id > 0").Limit(1).Exec(ctx))(1)
+			return methods.Affected(db.NewUpdate().Model((*pet)(nil)).Set("name = 'x'").Where("id > 0").Limit(1).Exec(ctx))(1)
 		},
 		"Order": func(ctx context.Context, db *bun.DB) error {
-			return exec(db.NewUpdate().Model((*pet)(nil)).Set("name = 'x'").Where("id > 0").Order("id").Exec(ctx))(3)
+			return methods.Affected(db.NewUpdate().Model((*pet)(nil)).Set("name = 'x'").Where("id > 0").Order("id").Exec(ctx))(3)
 		},
 		"Returning": func(ctx context.Context, db *bun.DB) error {
-			return exec(db.NewUpdate().Model(&pet{ID: 1}).WherePK().Returning("*").Exec(ctx))(1)
+			return methods.Affected(db.NewUpdate().Model(&pet{ID: 1}).WherePK().Returning("*").Exec(ctx))(1)
 		},
 	}},
 	"NewDelete": {reflect.TypeFor[*bun.DeleteQuery](), map[string]run{
 		"Model": func(ctx context.Context, db *bun.DB) error {
-			return exec(db.NewDelete().Model(&pet{ID: 1}).WherePK().Exec(ctx))(1)
+			return methods.Affected(db.NewDelete().Model(&pet{ID: 1}).WherePK().Exec(ctx))(1)
 		},
 		"Exec": func(ctx context.Context, db *bun.DB) error {
-			return exec(db.NewDelete().Model((*pet)(nil)).Where("id > 1").Exec(ctx))(2)
+			return methods.Affected(db.NewDelete().Model((*pet)(nil)).Where("id > 1").Exec(ctx))(2)
 		},
 		"Limit": func(ctx context.Context, db *bun.DB) error {
-			return exec(db.NewDelete().Model((*pet)(nil)).Where("id > 0").Limit(1).Exec(ctx))(1)
+			return methods.Affected(db.NewDelete().Model((*pet)(nil)).Where("id > 0").Limit(1).Exec(ctx))(1)
 		},
 		"Order": func(ctx context.Context, db *bun.DB) error {
-			return exec(db.NewDelete().Model((*pet)(nil)).Where("id > 0").Order("id").Exec(ctx))(3)
+			return methods.Affected(db.NewDelete().Model((*pet)(nil)).Where("id > 0").Order("id").Exec(ctx))(3)
 		},
 		"Returning": func(ctx context.Context, db *bun.DB) error {
-			return exec(db.NewDelete().Model(&pet{ID: 1}).WherePK().Returning("*").Exec(ctx))(1)
+			return methods.Affected(db.NewDelete().Model(&pet{ID: 1}).WherePK().Returning("*").Exec(ctx))(1)
 		},
 	}},
 	"NewCreateTable": {reflect.TypeFor[*bun.CreateTableQuery](), map[string]run{
@@ -312,17 +305,6 @@ var queries = map[string]struct {
 			return err
 		},
 	}},
-}
-
-// exec wants a number of rows of a result.
-func exec(result interface{ RowsAffected() (int64, error) }, err error) func(rows int64) error {
-	return func(rows int64) error {
-		if err != nil {
-			return err
-		}
-		n, err := result.RowsAffected()
-		return want(err, n, rows)
-	}
 }
 
 // TestMethods: what bun's query builders ask for works, or says why not. docs/libraries/bun.md has the table; UPDATE_DOCS=1 writes it.
@@ -377,28 +359,5 @@ func TestMethods(t *testing.T) {
 	}
 	b.WriteString("<!-- holds: TestMethods -->\n\nNone is silent with `bunpico.NewDB`: each was run against a cluster, its result compared, by `TestMethods`. Of the others `Where…`, `With…`, `Table…`, `Column…`, `Apply` and `Join…` of writes are those of " +
 		"`NewSelect`; `Use…`, `Force…` and `IgnoreIndex…` are MySQL's, and bun leaves them out for every other database.\n\n")
-	inDocument(t, "../../docs/libraries/bun.md", b.String())
-}
-
-// inDocument compares, or with UPDATE_DOCS=1 writes, what stands between the marks of a page.
-func inDocument(t *testing.T, page, table string) {
-	t.Helper()
-	const begin, end = "<!-- methods:begin -->\n", "<!-- methods:end -->"
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(text), begin)
-	got, after, closed := strings.Cut(rest, end)
-	switch {
-	case !found || !closed:
-		t.Errorf("%s has no marks", page)
-	case got == table:
-	case os.Getenv("UPDATE_DOCS") == "":
-		t.Errorf("%s isn't what running the methods gives; UPDATE_DOCS=1 go test writes it", page)
-	default:
-		if err := os.WriteFile(page, []byte(before+begin+table+end+after), 0o644); err != nil {
-			t.Error(err)
-		}
-	}
+	methods.InDocument(t, "../../docs/libraries/bun.md", b.String())
 }

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,6 +12,8 @@ import (
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
+
+	"github.com/picodata/go-picodata/contrib/internal/methods"
 )
 
 type shelf struct {
@@ -34,39 +35,31 @@ type tag struct {
 	Name string
 }
 
-// want is an error unless got is as it should be.
-func want(err error, what any, is any) error {
-	if err == nil && !reflect.DeepEqual(what, is) {
-		return fmt.Errorf("silent: got %v, want %v", what, is)
-	}
-	return err
-}
-
-// methods runs every method of gorm.DB that sends a statement or changes one, on three books of two shelves.
-func methods(t *testing.T) map[string]func(db *gorm.DB) error {
+// tries runs every method of gorm.DB that sends a statement or changes one, on three books of two shelves.
+func tries(t *testing.T) map[string]func(db *gorm.DB) error {
 	title := func(db *gorm.DB, title string) error {
 		var b book
 		err := db.First(&b).Error
-		return want(err, b.Title, title)
+		return methods.Want(err, b.Title, title)
 	}
 	count := func(db *gorm.DB, is int64) error {
 		var n int64
 		err := db.Model(&book{}).Count(&n).Error
-		return want(err, n, is)
+		return methods.Want(err, n, is)
 	}
 	return map[string]func(db *gorm.DB) error{
 		"Create":          func(db *gorm.DB) error { return db.Create(&book{Title: "x"}).Error },
 		"CreateInBatches": func(db *gorm.DB) error { return db.CreateInBatches(&[]book{{}, {}, {}}, 2).Error },
 		"Save":            func(db *gorm.DB) error { return db.Save(&book{ID: 1, Title: "saved"}).Error },
 		"First":           func(db *gorm.DB) error { return title(db, "a") },
-		"Last":            func(db *gorm.DB) error { var b book; err := db.Last(&b).Error; return want(err, b.Title, "c") },
+		"Last":            func(db *gorm.DB) error { var b book; err := db.Last(&b).Error; return methods.Want(err, b.Title, "c") },
 		"Take":            func(db *gorm.DB) error { return db.Take(&book{}).Error },
-		"Find":            func(db *gorm.DB) error { var l []book; err := db.Find(&l).Error; return want(err, len(l), 3) },
+		"Find":            func(db *gorm.DB) error { var l []book; err := db.Find(&l).Error; return methods.Want(err, len(l), 3) },
 		"FindInBatches": func(db *gorm.DB) error {
 			n := 0
 			var l []book
 			err := db.FindInBatches(&l, 2, func(*gorm.DB, int) error { n += len(l); return nil }).Error
-			return want(err, n, 3)
+			return methods.Want(err, n, 3)
 		},
 		"FirstOrCreate": func(db *gorm.DB) error { return db.Where(book{Title: "new"}).FirstOrCreate(&book{}).Error },
 		"FirstOrInit":   func(db *gorm.DB) error { return db.Where(book{Title: "new"}).FirstOrInit(&book{}).Error },
@@ -78,36 +71,36 @@ func methods(t *testing.T) map[string]func(db *gorm.DB) error {
 		},
 		"Update": func(db *gorm.DB) error {
 			r := db.Model(&book{ID: 1}).Update("title", "u")
-			return want(r.Error, r.RowsAffected, int64(1))
+			return methods.Want(r.Error, r.RowsAffected, int64(1))
 		},
 		"Updates": func(db *gorm.DB) error {
 			r := db.Model(&book{ID: 1}).Updates(book{Title: "u"})
-			return want(r.Error, r.RowsAffected, int64(1))
+			return methods.Want(r.Error, r.RowsAffected, int64(1))
 		},
 		"UpdateColumn": func(db *gorm.DB) error {
 			r := db.Model(&book{ID: 1}).UpdateColumn("title", "u")
-			return want(r.Error, r.RowsAffected, int64(1))
+			return methods.Want(r.Error, r.RowsAffected, int64(1))
 		},
 		"UpdateColumns": func(db *gorm.DB) error {
 			r := db.Model(&book{ID: 1}).UpdateColumns(map[string]any{"title": "u"})
-			return want(r.Error, r.RowsAffected, int64(1))
+			return methods.Want(r.Error, r.RowsAffected, int64(1))
 		},
 		"Delete": func(db *gorm.DB) error { return errors.Join(db.Delete(&book{ID: 1}).Error, count(db, 2)) },
 		"Count":  func(db *gorm.DB) error { return count(db, 3) },
 		"Pluck": func(db *gorm.DB) error {
 			var l []string
 			err := db.Model(&book{}).Order("title").Pluck("title", &l).Error
-			return want(err, l, []string{"a", "b", "c"})
+			return methods.Want(err, l, []string{"a", "b", "c"})
 		},
 		"Scan": func(db *gorm.DB) error {
 			var l []struct{ Title string }
 			err := db.Model(&book{}).Scan(&l).Error
-			return want(err, len(l), 3)
+			return methods.Want(err, len(l), 3)
 		},
 		"Row": func(db *gorm.DB) error {
 			var n int
 			err := db.Model(&book{}).Select("count(*)").Row().Scan(&n)
-			return want(err, n, 3)
+			return methods.Want(err, n, 3)
 		},
 		"Rows": func(db *gorm.DB) error {
 			r, err := db.Model(&book{}).Rows()
@@ -132,11 +125,11 @@ func methods(t *testing.T) map[string]func(db *gorm.DB) error {
 		"Raw": func(db *gorm.DB) error {
 			var n int
 			err := db.Raw("SELECT count(*) FROM books WHERE id > ?", 0).Scan(&n).Error
-			return want(err, n, 3)
+			return methods.Want(err, n, 3)
 		},
 		"Exec": func(db *gorm.DB) error {
 			r := db.Exec("UPDATE books SET title = ? WHERE id = ?", "e", 1)
-			return want(r.Error, r.RowsAffected, int64(1))
+			return methods.Want(r.Error, r.RowsAffected, int64(1))
 		},
 		"Where": func(db *gorm.DB) error { return title(db.Where("title > ?", "a"), "b") },
 		"Not":   func(db *gorm.DB) error { return title(db.Not("title = ?", "a"), "b") },
@@ -144,46 +137,50 @@ func methods(t *testing.T) map[string]func(db *gorm.DB) error {
 		"Order": func(db *gorm.DB) error {
 			var b book
 			err := db.Order("title DESC").Limit(1).Find(&b).Error
-			return want(err, b.Title, "c")
+			return methods.Want(err, b.Title, "c")
 		},
-		"Limit":  func(db *gorm.DB) error { var l []book; err := db.Limit(2).Find(&l).Error; return want(err, len(l), 2) },
+		"Limit": func(db *gorm.DB) error {
+			var l []book
+			err := db.Limit(2).Find(&l).Error
+			return methods.Want(err, len(l), 2)
+		},
 		"Offset": func(db *gorm.DB) error { return db.Offset(1).Limit(1).Find(&[]book{}).Error },
 		"Select": func(db *gorm.DB) error {
 			var b book
 			err := db.Select("id").First(&b).Error
-			return want(err, b.Title, "")
+			return methods.Want(err, b.Title, "")
 		},
 		"Omit": func(db *gorm.DB) error {
 			var b book
 			err := db.Omit("title").First(&b).Error
-			return want(err, b.Title, "")
+			return methods.Want(err, b.Title, "")
 		},
 		"MapColumns": func(db *gorm.DB) error {
 			var b book
 			err := db.Table("(SELECT id, title AS named FROM books) AS books").MapColumns(map[string]string{"named": "title"}).Where("named = ?", "b").Take(&b).Error
-			return want(err, b.Title, "b")
+			return methods.Want(err, b.Title, "b")
 		},
 		"Group": func(db *gorm.DB) error { return count(db.Group("shelf_id"), 2) },
 		"Having": func(db *gorm.DB) error {
 			var l []int64
 			err := db.Model(&book{}).Select("shelf_id").Group("shelf_id").Having("count(*) > ?", 1).Scan(&l).Error
-			return want(err, len(l), 1)
+			return methods.Want(err, len(l), 1)
 		},
 		"Distinct": func(db *gorm.DB) error { return count(db.Distinct("shelf_id"), 2) },
 		"Joins": func(db *gorm.DB) error {
 			var b book
 			err := db.Joins("Shelf").First(&b).Error
-			return want(err, b.Shelf.Name, "one")
+			return methods.Want(err, b.Shelf.Name, "one")
 		},
 		"InnerJoins": func(db *gorm.DB) error {
 			var b book
 			err := db.InnerJoins("Shelf").First(&b).Error
-			return want(err, b.Shelf.Name, "one")
+			return methods.Want(err, b.Shelf.Name, "one")
 		},
 		"Preload": func(db *gorm.DB) error {
 			var s shelf
 			err := db.Preload("Books").First(&s).Error
-			return want(err, len(s.Books), 2)
+			return methods.Want(err, len(s.Books), 2)
 		},
 		"Association": func(db *gorm.DB) error {
 			b := book{ID: 1}
@@ -191,7 +188,7 @@ func methods(t *testing.T) map[string]func(db *gorm.DB) error {
 			if err := errors.Join(a.Error, a.Append(&tag{Name: "t"})); err != nil {
 				return err
 			}
-			return want(nil, db.Model(&b).Association("Tags").Count(), int64(1))
+			return methods.Want(nil, db.Model(&b).Association("Tags").Count(), int64(1))
 		},
 		"SetupJoinTable": func(db *gorm.DB) error { return db.SetupJoinTable(&book{}, "Tags", &bookTag{}) },
 		"Clauses": func(db *gorm.DB) error {
@@ -206,7 +203,7 @@ func methods(t *testing.T) map[string]func(db *gorm.DB) error {
 		"Table": func(db *gorm.DB) error {
 			var n int64
 			err := db.Table("books").Count(&n).Error
-			return want(err, n, int64(3))
+			return methods.Want(err, n, int64(3))
 		},
 		"Model": func(db *gorm.DB) error { return count(db, 3) },
 		"Scopes": func(db *gorm.DB) error {
@@ -215,7 +212,7 @@ func methods(t *testing.T) map[string]func(db *gorm.DB) error {
 		"Unscoped": func(db *gorm.DB) error { return count(db.Unscoped(), 3) },
 		"ToSQL": func(db *gorm.DB) error {
 			text := db.ToSQL(func(tx *gorm.DB) *gorm.DB { return tx.Find(&[]book{}) })
-			return want(nil, text, `SELECT * FROM "books"`)
+			return methods.Want(nil, text, `SELECT * FROM "books"`)
 		},
 		"AutoMigrate": func(db *gorm.DB) error { return db.AutoMigrate(&book{}) },
 		"Begin":       func(db *gorm.DB) error { return db.Begin().Error },
@@ -281,7 +278,7 @@ func autocommit(t *testing.T, do func(*gorm.DB) error) error {
 
 // TestMethods: every method of gorm.DB works, or says why not. docs/libraries/gorm.md has the table; UPDATE_DOCS=1 writes it.
 func TestMethods(t *testing.T) {
-	run := methods(t)
+	run := tries(t)
 	kind := reflect.TypeFor[*gorm.DB]()
 	for i := range kind.NumMethod() {
 		if name := kind.Method(i).Name; run[name] == nil && !slices.Contains(plumbing, name) {
@@ -307,28 +304,5 @@ func TestMethods(t *testing.T) {
 	}
 	table := fmt.Sprintf("\n| methods of `gorm.DB` | outcome | in words |\n| --- | --- | --- |\n| %s | works | |\n%s\n<!-- holds: TestMethods -->\n\nNone is silent: each was run against a cluster, its result compared, by `TestMethods`. Methods that send nothing: `%s`.\n\n",
 		strings.Join(works, ", "), strings.Join(refused, "\n"), strings.Join(plumbing, "`, `"))
-	inDocument(t, "../../docs/libraries/gorm.md", table)
-}
-
-// inDocument compares, or with UPDATE_DOCS=1 writes, what stands between the marks of a page.
-func inDocument(t *testing.T, page, table string) {
-	t.Helper()
-	const begin, end = "<!-- methods:begin -->\n", "<!-- methods:end -->"
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(text), begin)
-	got, after, closed := strings.Cut(rest, end)
-	switch {
-	case !found || !closed:
-		t.Errorf("%s has no marks", page)
-	case got == table:
-	case os.Getenv("UPDATE_DOCS") == "":
-		t.Errorf("%s isn't what running the methods gives; UPDATE_DOCS=1 go test writes it", page)
-	default:
-		if err := os.WriteFile(page, []byte(before+begin+table+end+after), 0o644); err != nil {
-			t.Error(err)
-		}
-	}
+	methods.InDocument(t, "../../docs/libraries/gorm.md", table)
 }

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/picodata/go-picodata/contrib/entpico"
+	"github.com/picodata/go-picodata/contrib/internal/methods"
 	"github.com/picodata/go-picodata/contrib/libraries/ent/store"
 	"github.com/picodata/go-picodata/contrib/libraries/ent/store/city"
 	"github.com/picodata/go-picodata/contrib/libraries/ent/store/migrate"
-	"github.com/picodata/go-picodata/contrib/libraries/internal/methods"
 )
 
 // with makes three cities and gives their client.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/doug-martin/goqu/v9"
 
-	"github.com/picodata/go-picodata/contrib/libraries/internal/methods"
+	"github.com/picodata/go-picodata/contrib/internal/methods"
 )
 
 type set = *goqu.SelectDataset

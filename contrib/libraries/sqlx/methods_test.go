@@ -10,7 +10,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"github.com/picodata/go-picodata/contrib/libraries/internal/methods"
+	"github.com/picodata/go-picodata/contrib/internal/methods"
 )
 
 type pet struct {

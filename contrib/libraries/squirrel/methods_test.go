@@ -8,7 +8,7 @@ import (
 
 	sq "github.com/Masterminds/squirrel"
 
-	"github.com/picodata/go-picodata/contrib/libraries/internal/methods"
+	"github.com/picodata/go-picodata/contrib/internal/methods"
 )
 
 // of binds squirrel to a database.

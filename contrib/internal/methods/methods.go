@@ -75,7 +75,7 @@ func Page(t *testing.T, page, test string, builders []Builder) {
 		b.WriteString(strings.Join(refused, ""))
 	}
 	fmt.Fprintf(&b, "<!-- holds: %s -->\n\nNone is silent: each was run against a cluster, and its result compared.\n\n", test)
-	inDocument(t, page, b.String())
+	InDocument(t, page, b.String())
 }
 
 // untried complains of methods that nobody uses.
@@ -123,8 +123,8 @@ func seeded(t *testing.T) *sql.DB {
 	return db
 }
 
-// inDocument compares, or with UPDATE_DOCS=1 writes, what stands between the marks of a page.
-func inDocument(t *testing.T, page, table string) {
+// InDocument compares, or with UPDATE_DOCS=1 writes, what stands between the marks of a page.
+func InDocument(t *testing.T, page, table string) {
 	t.Helper()
 	const begin, end = "<!-- methods:begin -->\n", "<!-- methods:end -->"
 	text, err := os.ReadFile(page)
