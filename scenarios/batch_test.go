@@ -37,24 +37,42 @@ func startBatches(t *testing.T, opts ...options.Option) (*picotest.Cluster, *sql
 // untilRouted waits until the driver knows the table of a statement.
 func untilRouted(t *testing.T, conn *picodata.Connector, query string, args ...any) {
 	t.Helper()
+	untilPlanned(t, conn, "routed", query, args...)
+}
+
+// untilPlanned waits until a statement's plan has the reason.
+func untilPlanned(t *testing.T, conn *picodata.Connector, reason, query string, args ...any) {
+	t.Helper()
 	for range 10_000 {
 		p, err := conn.Explain(t.Context(), query, args...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Reason == "routed" {
+		if p.Reason == reason {
 			return
 		}
 		time.Sleep(time.Millisecond)
 	}
-	t.Fatalf("never routed: %s", query)
+	t.Fatalf("never %s: %s", reason, query)
 }
 
-// flights counts the flights of all nodes that users' statements made.
-func flights(c *picotest.Cluster, matches ...picotest.Match) int {
+// flights counts the flights of the connections that users' statements went over; the topology is read over others, at any time.
+func flights(c *picotest.Cluster) int {
+	type id struct {
+		node string
+		conn uint64
+	}
+	users := map[id]bool{}
+	for _, s := range c.Statements(picotest.UserTables()) {
+		users[id{s.Node, s.Conn}] = true
+	}
 	n := 0
 	for _, node := range c.Nodes() {
-		n += node.Counters().Flights
+		for _, conn := range node.Conns() {
+			if users[id{node.Name(), conn.ID}] {
+				n += conn.Counters.Flights
+			}
+		}
 	}
 	return n
 }

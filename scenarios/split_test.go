@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	picodata "github.com/picodata/go-picodata"
 	"github.com/picodata/go-picodata/options"
@@ -32,16 +31,7 @@ func severalRows(head, tail string, from, rows int) (string, []any) {
 func untilTablesAreRead(t *testing.T, conn *picodata.Connector) {
 	t.Helper()
 	query, args := severalRows("insert into items values ", "", 0, 100)
-	for {
-		p, err := conn.Explain(t.Context(), query, args...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p.Reason == "several_owners" {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
+	untilPlanned(t, conn, "several_owners", query, args...)
 }
 
 // split_inserts=on: an INSERT of rows of several owners goes to each owner at once, with nothing forwarded, however it is
