@@ -360,14 +360,17 @@ func (g *Gate) failHopeless(told bool) {
 		return
 	}
 	for _, ln := range g.line.lanes {
+		hope := false // for those that have tried nothing
 		for w := ln.waiting.head; w != nil; {
 			next := w.links[byLane].next
 			w.told = told
 			if w.fallback == nil {
-				if err := g.hopeless(w); err != nil {
-					g.fail(w, err)
-				} else if len(w.tried) == 0 {
-					break // those behind it are no worse off
+				if !hope || len(w.tried) > 0 {
+					if err := g.hopeless(w); err != nil {
+						g.fail(w, err)
+					} else if len(w.tried) == 0 {
+						hope = true
+					}
 				}
 			} else if len(ln.class.Nodes()) == 0 || !ln.class.Healthy() {
 				g.detach(w)
