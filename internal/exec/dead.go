@@ -193,8 +193,11 @@ func nobodyThere(err error) bool {
 		return true
 	}
 	var op *net.OpError
-	return errors.As(err, &op)
+	return errors.As(err, &op) && !alerted(op)
 }
+
+// alerted: the two sides talk, and can't agree on TLS. Package tls wraps the alert of the one or the other like that.
+func alerted(op *net.OpError) bool { return op.Op == "remote error" || op.Op == "local error" }
 
 // ownLimit: this machine or its name servers are what failed.
 func ownLimit(err error) bool {

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -304,6 +305,8 @@ func TestNobodyThere(t *testing.T) {
 		{call(syscall.EADDRNOTAVAIL), false},
 		{call(syscall.EACCES), false},
 		{call(syscall.ENETUNREACH), false},
+		{&net.OpError{Op: "remote error", Err: tls.AlertError(42)}, false},
+		{&net.OpError{Op: "local error", Err: tls.AlertError(70)}, false},
 		{context.Canceled, false},
 		{&pq.Error{Code: "28P01"}, false},
 	} {

@@ -117,19 +117,27 @@ type NoNodeError struct {
 // Error says which condition left no node.
 func (e *NoNodeError) Error() string {
 	var why []string
-	add := func(n int, text string) {
-		if n > 0 {
-			why = append(why, fmt.Sprintf("%d %s", n, text))
+	add := func(n int, one, several string) {
+		switch {
+		case n == 1:
+			why = append(why, "1 "+one)
+		case n > 1:
+			why = append(why, fmt.Sprintf("%d %s", n, several))
 		}
 	}
-	add(e.Ineligible, "excluded by instance_role or the allowed tiers")
-	add(e.Unmatched, "don't match")
-	add(e.Roleless, "whose replicaset has no known leader now")
-	add(e.Ejected, "ejected after connection failures")
-	add(e.Overflow, "of weight 0 that overflow doesn't allow now")
-	text := fmt.Sprintf("picodata: no node for %s: %d nodes known", e.Filter, e.Nodes)
-	if len(why) > 0 {
-		text += ": " + strings.Join(why, ", ")
+	add(e.Ineligible, "is excluded by instance_role or the allowed tiers", "are excluded by instance_role or the allowed tiers")
+	add(e.Unmatched, "is another", "are others")
+	add(e.Roleless, "belongs to a replicaset that has no known leader now", "belong to a replicaset that has no known leader now")
+	add(e.Ejected, "is ejected after connection failures", "are ejected after connection failures")
+	add(e.Overflow, "has weight 0, which overflow doesn't allow now", "have weight 0, which overflow doesn't allow now")
+	text := fmt.Sprintf("picodata: no node for the statement, which asks for %s: ", e.Filter)
+	switch {
+	case e.Nodes == 0:
+		text += "none of the cluster is known"
+	case e.Nodes == 1 && len(why) == 1:
+		text += "the one that is known" + strings.TrimPrefix(why[0], "1")
+	default:
+		text += fmt.Sprintf("of %d known nodes %s", e.Nodes, strings.Join(why, ", "))
 	}
 	if e.RetryIn > 0 {
 		text += fmt.Sprintf("; the next one is tried again in %v", e.RetryIn.Round(time.Millisecond))

@@ -166,6 +166,21 @@ func TestPreferenceThatDialsLong(t *testing.T) {
 	})
 }
 
+// The error counts what left no node, in words for one and for several.
+func TestNoNodeInWords(t *testing.T) {
+	for want, e := range map[string]NoNodeError{
+		"of 3 known nodes 3 are others": {Nodes: 3, Unmatched: 3},
+		"of 3 known nodes 1 is another, 2 are ejected after connection failures; the next one is tried again in 1.5s": {Nodes: 3, Unmatched: 1, Ejected: 2, RetryIn: 1500 * time.Millisecond},
+		"the one that is known has weight 0, which overflow doesn't allow now":                                        {Nodes: 1, Overflow: 1},
+		"none of the cluster is known; waited 2s":                                                                     {Waited: 2 * time.Second},
+	} {
+		e.Filter = "instance i4"
+		if got := e.Error(); got != "picodata: no node for the statement, which asks for instance i4: "+want {
+			t.Errorf("%s", got)
+		}
+	}
+}
+
 // Without a node of the role asked for: at once if that is certain, else after acquire_timeout.
 func TestNoNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -189,7 +204,7 @@ func TestNoNode(t *testing.T) {
 			return none
 		}
 		replica := Request{Role: options.RoleReplica, Strict: true}
-		if e := ask(0, replica); e.Nodes != 3 || e.Ineligible != 1 || e.Unmatched != 2 || !strings.Contains(e.Error(), "no node for role replica: 3 nodes known: 1 excluded by instance_role") {
+		if e := ask(0, replica); e.Nodes != 3 || e.Ineligible != 1 || e.Unmatched != 2 || !strings.Contains(e.Error(), "no node for the statement, which asks for role replica: of 3 known nodes 1 is excluded by instance_role or the allowed tiers, 2 are others") {
 			t.Errorf("%+v: %v", e, e)
 		}
 		fresh = false
