@@ -107,7 +107,9 @@ type InsertRowsError struct {
 // the server itself holds this (OPTION (forward = off)); before, a rebalancing at the same moment can split a
 // statement, and a refusal is counted as Unknown then. The whole is not atomic: what was inserted before an error stays.
 //
-// Rows that their owner refused because another leads, or because buckets moved, are sorted anew and go on. The error
+// Rows that their owner refused because another leads, or because buckets moved, and rows whose owner nobody leads are
+// sorted anew until they find one, for dead_leader_timeout at most (under dead_leader=fail: switchover_timeout, and not
+// at all if nobody leads). The error
 // is the first one that stopped the load, the result tells of every row: feed the rows of FailedRows, UnsentRows and,
 // after a look or with ConflictSkip, UnknownRows into another Insert to resume.
 //

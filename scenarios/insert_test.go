@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	picodata "github.com/picodata/go-picodata"
 	"github.com/picodata/go-picodata/options"
@@ -170,6 +171,56 @@ func TestInsertResumesAfterALoss(t *testing.T) {
 	second, err := picodata.Insert(t.Context(), db, "items", itemColumns, again, picodata.OnConflict(picodata.ConflictSkip))
 	if err != nil || countItems(t, db) != 3000 {
 		t.Fatalf("%v, %+v, %d", err, second, countItems(t, db))
+	}
+}
+
+// Rows whose owner nobody leads wait for a leader as long as dead_leader_timeout says, and no longer; under
+// dead_leader=fail they don't wait.
+func TestInsertWaitsForALeader(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		opts []options.Option
+		want time.Duration // until it gives up; 0: it doesn't
+	}{
+		{"wait", nil, 0},
+		{"wait a little", []options.Option{options.WithDeadLeaderTimeout(5 * time.Second)}, 5 * time.Second},
+		{"fail", []options.Option{options.WithDeadLeader(options.DeadLeaderFail)}, time.Nanosecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := picotest.Config{Statements: 2000, Tiers: []picotest.Tier{{Name: "default", Replicasets: 2, ReplicationFactor: 1}}}
+			bubble(t, cfg, func(t *testing.T, w *world) {
+				w.filled(20, c.opts...)
+				victim := w.cluster.Leader("default_2")
+				victim.Kill()
+				for n := 0; n < 60_000 && w.online(victim.Name()); n++ {
+					time.Sleep(time.Millisecond)
+				}
+				begun := time.Now()
+				if c.want == 0 {
+					time.AfterFunc(45*time.Second, func() { victim.Start() })
+				}
+				res, err := picodata.Insert(t.Context(), w.DB, "t", []string{"id", "v"}, func(yield func([]any) bool) {
+					for i := 100; i < 200 && yield([]any{i, 0}); i++ {
+					}
+				}, picodata.ChunkRows(10), picodata.MaxErrors(100))
+				took := time.Since(begun)
+				if c.want == 0 {
+					if err != nil || res.Inserted != 100 || took < 45*time.Second {
+						t.Fatalf("after %v: %+v, %v", took, res, err)
+					}
+					return
+				}
+				if res.Inserted == 0 || res.Unsent == 0 || res.Inserted+res.Unsent != 100 || len(res.Errors) == 0 || took < c.want-1 {
+					t.Fatalf("after %v: %+v, %v", took, res, err)
+				}
+				for _, e := range res.Errors {
+					var le *picodata.LeaderlessError
+					if !errors.As(e.Err, &le) || le.Replicaset != "default_2" || le.Waited.Truncate(time.Second) != c.want.Truncate(time.Second) || !picodata.IsRetryable(e.Err) {
+						t.Fatalf("after %v: %v", took, e.Err)
+					}
+				}
+			})
+		})
 	}
 }
 

@@ -57,7 +57,14 @@ type Config struct {
 	Convert   func(any) (driver.Value, error)
 	Progress  func(Progress)
 	Now       func() time.Time
-	Pause     func(ctx context.Context, attempt int) error // before rows that moved are sorted anew
+	Pause     func(ctx context.Context, m Moved) error // before rows that moved are sorted anew
+}
+
+// Moved describes rows that their owner didn't take, for it isn't theirs any more or nobody leads it.
+type Moved struct {
+	Owner    string        // the last one
+	Attempts int           // to send them
+	Waited   time.Duration // since the first
 }
 
 // Progress is how far a load is.
@@ -206,7 +213,7 @@ func (l *load) hand(owner string, chunk []row) {
 		for range l.InFlight {
 			l.workers.Go(func() {
 				for chunk := range q {
-					l.insert(owner, chunk, 0)
+					l.insert(owner, chunk, moves{})
 				}
 			})
 		}
@@ -215,15 +222,21 @@ func (l *load) hand(owner string, chunk []row) {
 }
 
 // insert runs a chunk as statements of sizes from a small ladder, so that a connection parses few texts.
-func (l *load) insert(owner string, chunk []row, attempt int) {
+func (l *load) insert(owner string, chunk []row, m moves) {
 	for len(chunk) > 0 {
 		n := len(chunk)
 		if n < l.ChunkRows {
 			n = 1 << (bits.Len(uint(n)) - 1)
 		}
-		l.statement(owner, chunk[:n], attempt)
+		l.statement(owner, chunk[:n], m)
 		chunk = chunk[n:]
 	}
+}
+
+// moves tells how often, and since when, rows have found no owner.
+type moves struct {
+	attempts int
+	since    time.Time
 }
 
 // shape is what a statement's text depends on.
@@ -244,7 +257,7 @@ func (l *load) text(owner string, rows int) string {
 	return text
 }
 
-func (l *load) statement(owner string, chunk []row, attempt int) {
+func (l *load) statement(owner string, chunk []row, m moves) {
 	l.mu.Lock()
 	over := l.over()
 	l.mu.Unlock()
@@ -261,14 +274,14 @@ func (l *load) statement(owner string, chunk []row, attempt int) {
 	case err == nil:
 		l.inserted(owner, chunk, n)
 	case errors.Is(err, ErrMoved):
-		l.sortAnew(chunk, attempt+1)
+		l.sortAnew(owner, chunk, m)
 	default:
 		fate := l.t.Fate(err, owner != "" || len(chunk) == 1)
 		if fate == Refused && len(chunk) > 1 && l.MaxErrors > 0 {
 			// All or nothing: the halves say which rows are at fault.
 			half := len(chunk) / 2
-			l.insert(owner, chunk[:half], attempt)
-			l.insert(owner, chunk[half:], attempt)
+			l.insert(owner, chunk[:half], m)
+			l.insert(owner, chunk[half:], m)
 			return
 		}
 		l.account(chunk, err, fate)
@@ -276,8 +289,12 @@ func (l *load) statement(owner string, chunk []row, attempt int) {
 }
 
 // sortAnew finds the owners of rows whose buckets have moved.
-func (l *load) sortAnew(chunk []row, attempt int) {
-	if err := l.Pause(l.ctx, attempt); err != nil {
+func (l *load) sortAnew(owner string, chunk []row, m moves) {
+	now := l.Now()
+	if m.attempts++; m.attempts == 1 {
+		m.since = now
+	}
+	if err := l.Pause(l.ctx, Moved{Owner: owner, Attempts: m.attempts, Waited: now.Sub(m.since)}); err != nil {
 		l.account(chunk, err, Unsent)
 		return
 	}
@@ -291,7 +308,7 @@ func (l *load) sortAnew(chunk []row, attempt int) {
 		parts[o] = append(parts[o], r)
 	}
 	for _, o := range owners {
-		l.insert(o, parts[o], attempt)
+		l.insert(o, parts[o], m)
 	}
 }
 

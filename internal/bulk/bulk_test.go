@@ -93,7 +93,7 @@ func config() Config {
 			return driver.DefaultParameterConverter.ConvertValue(v)
 		},
 		Now:   time.Now,
-		Pause: func(ctx context.Context, _ int) error { return ctx.Err() },
+		Pause: func(ctx context.Context, _ Moved) error { return ctx.Err() },
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/picodata/go-picodata/internal/route"
 	"github.com/picodata/go-picodata/internal/schema"
 	"github.com/picodata/go-picodata/internal/servererr"
+	"github.com/picodata/go-picodata/metadata"
+	"github.com/picodata/go-picodata/options"
 )
 
 // Load is one table that rows are loaded into.
@@ -90,19 +92,45 @@ func (l *Load) Name(owner string) string {
 	return owner
 }
 
-// The pauses while rows wait for a leader, or for buckets that are on their way.
+// The pauses while rows wait for a leader, or for buckets that are on their way. A new snapshot ends them.
 const (
 	loadBackoff    = 20 * time.Millisecond
 	loadBackoffMax = 250 * time.Millisecond
-	loadPatience   = 60 // pauses
 )
 
-// Pause waits before rows are sorted anew.
-func (l *Load) Pause(ctx context.Context, attempt int) error {
-	if attempt > loadPatience {
-		return fmt.Errorf("picodata: rows of %s find no owner after %d attempts: the buckets keep moving, or nobody leads their replicaset", l.table, attempt-1)
+// Pause waits before rows are sorted anew: as long as a statement would wait for a leader.
+func (l *Load) Pause(ctx context.Context, m bulk.Moved) error {
+	x := l.x
+	changed := x.changed.wait()
+	why := l.leaderless(m.Owner)
+	limit := x.Options.DeadLeaderTimeout
+	if x.Options.DeadLeader == options.DeadLeaderFail {
+		if why != nil {
+			return x.Faults.Leaderless(why)
+		}
+		limit = x.Options.SwitchoverTimeout
 	}
-	return l.x.sleep(ctx, backoff(attempt-1, loadBackoff, loadBackoffMax))
+	if m.Waited < limit {
+		return x.pause(ctx, min(backoff(m.Attempts-1, loadBackoff, loadBackoffMax), limit-m.Waited), changed)
+	}
+	if why != nil {
+		why.Waited = m.Waited
+		return x.Faults.Leaderless(why)
+	}
+	return fmt.Errorf("picodata: rows of %s have found no owner for %v and %d attempts: their buckets keep moving; nothing of them was sent", l.table, m.Waited.Round(time.Millisecond), m.Attempts)
+}
+
+// leaderless describes an owner that nobody leads; nil: it is led.
+func (l *Load) leaderless(owner string) *Leaderless {
+	t := l.x.Cluster.Topology()
+	r, ok := t.Replicaset(owner)
+	if !ok {
+		return nil
+	}
+	if leader, ok := t.Leader(owner); ok && leader.State == metadata.Online {
+		return nil
+	}
+	return &Leaderless{Replicaset: r.Name, Tier: r.Tier}
 }
 
 // Exec implements bulk.Target. Rows of an owner go to its leader only.
