@@ -36,7 +36,8 @@ type cluster struct {
 	applied    atomic.Uint64 // version of the snapshot that the pool has
 	staticOnce sync.Once
 	fixed      atomic.Pointer[metadata.Topology] // the snapshot of a plain PostgreSQL, which never changes
-	done       context.Context                   // ends with the connector
+	kin        kin
+	done       context.Context // ends with the connector
 }
 
 // allowedBy is what allowed_networks says of an address behind a name; nil without it. The user's own DSN
@@ -150,25 +151,6 @@ func (k *cluster) Hint(why schema.Reason) { k.watcher.Hint(why) }
 func (k *cluster) apply(old, topo *metadata.Topology) {
 	k.onTopology(old, topo)
 	k.readyOnce.Do(func() { close(k.ready) })
-}
-
-// identify judges who answered a login at the node's address. An instance of the cluster may serve statements, though
-// the address was another's a moment ago; anybody else gets none. nil: nothing is known by which to judge.
-func (k *cluster) identify(n pool.NodeSpec) func(uuid string) error {
-	t := k.Topology()
-	if t == nil || t.Static || len(t.Instances) == 0 {
-		return nil
-	}
-	return func(uuid string) error {
-		if uuid == n.ID {
-			return nil
-		}
-		k.Hint(schema.HintConnectionLost)
-		if _, ok := k.Topology().Instance(uuid); ok {
-			return nil
-		}
-		return &metadata.IdentityError{Address: n.Address, Want: n.ID, Got: uuid}
-	}
 }
 
 // controlOptions are those of the topology's connection: its statements read system tables only, so

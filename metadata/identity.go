@@ -9,11 +9,14 @@ import "fmt"
 type IdentityError struct {
 	Address string // host:port
 	Want    string // uuid of the instance that the snapshot has at the address; "": a host of the DSN
-	Got     string // uuid of the instance that answered
+	Got     string // uuid of the instance that answered; "": a server that isn't Picodata
 }
 
 // Error names both.
 func (e *IdentityError) Error() string {
+	if e.Got == "" {
+		return fmt.Sprintf("the server at %s doesn't say which instance it is: the address belongs to another one", e.Address)
+	}
 	if e.Want == "" {
 		return fmt.Sprintf("instance %s answers at %s, which the cluster doesn't know: the address belongs to another cluster, or the instance has just joined", e.Got, e.Address)
 	}

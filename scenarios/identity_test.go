@@ -76,3 +76,39 @@ func TestSwappedAddresses(t *testing.T) {
 		}
 	})
 }
+
+// With a fixed list no snapshot tells who belongs to the cluster: the first that answered does. Other instances of its
+// cluster serve, another cluster's don't.
+func TestFixedListKnowsStrangers(t *testing.T) {
+	bubble(t, three, func(t *testing.T, w *world) {
+		other := picotest.Start(nil, picotest.Config{Network: picotest.Memory, Tiers: two.Tiers})
+		defer other.Close()
+		stranger, dead := other.Node("i1"), w.cluster.Node("i3")
+		taken := false
+		hosts := []string{w.cluster.Node("i1").Addr(), w.cluster.Node("i2").Addr(), dead.Addr()}
+		w.openAs("admin", hosts, options.WithMode(options.Bootstrap), options.WithTopology(false), options.WithRouting(options.RoutingOff),
+			options.WithDialFunc(func(ctx context.Context, network, address string) (net.Conn, error) {
+				if taken && address == dead.Addr() {
+					return other.DialContext(ctx, network, stranger.Addr())
+				}
+				return w.dial(ctx, network, address)
+			}))
+		for len(w.ran("select 45")) < 3 {
+			w.must("select 45")
+		}
+		dead.DropConnections()
+		taken = true
+		if errs := w.read("select 46", 300); len(errs) > 0 {
+			t.Fatal(errs[0])
+		}
+		if ran := w.ran("select 46"); len(ran) != 2 {
+			t.Errorf("%v", ran)
+		}
+		if n := len(other.Statements(picotest.SQL("select 46"))); n > 0 {
+			t.Errorf("%d statements went to the other cluster", n)
+		}
+		if n := other.Counters().Logins; n == 0 || n > 20 {
+			t.Errorf("%d logins at the other cluster", n)
+		}
+	})
+}

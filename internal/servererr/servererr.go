@@ -127,6 +127,8 @@ func byCode(code, message string) (Kind, Cause) {
 		return LostStatement, NoCause
 	case "42601":
 		return Query, Syntax
+	case "42883":
+		return Query, NoFunction
 	case "23505":
 		return UniqueViolation, NoCause
 	case "42501":

@@ -265,8 +265,8 @@ type Target struct {
 	Address    string // host:port
 	ServerName string // name for TLS; "" = the host of Address
 	NodeName   string // for errors and notices; "" = Address
-	// Identify is told the uuid of the instance that answered the login; its error ends the dial. nil: nobody asks.
-	Identify func(uuid string) error
+	// Identify judges who answered the login; its error ends the dial. nil: nobody asks.
+	Identify Identify
 	// Admit is asked before anything is sent with a password that a function or a file gave; credential stands for it and
 	// doesn't show it. Its error ends the dial. nil: every password is tried.
 	Admit func(credential string) error

@@ -22,7 +22,7 @@ func BenchmarkDial(b *testing.B) {
 				cfg.Options.User, cfg.Options.Password = user, "Passw0rd"
 				target := Target{Address: n.Addr()}
 				if asks {
-					target.Identify = func(string) error { return nil }
+					target.Identify = func(string, Ask) error { return nil }
 				}
 				for b.Loop() {
 					conn, err := Dial(bg, cfg, target)

@@ -30,7 +30,7 @@ func TestIdentity(t *testing.T) {
 				stranger := errors.New("a stranger")
 				for _, want := range []error{nil, stranger} {
 					got := ""
-					conn, err := Dial(bg, cfg, Target{Address: n.Addr(), Identify: func(uuid string) error { got = uuid; return want }})
+					conn, err := Dial(bg, cfg, Target{Address: n.Addr(), Identify: func(uuid string, _ Ask) error { got = uuid; return want }})
 					if got != n.UUID() {
 						t.Fatalf("told %q, is %q: %v", got, n.UUID(), err)
 					}
@@ -84,7 +84,7 @@ func TestIdentityCostsNoRoundTrip(t *testing.T) {
 	cfg.Options.Password = "secret"
 	target := s.target()
 	told := ""
-	target.Identify = func(uuid string) error { told = uuid; return nil }
+	target.Identify = func(uuid string, _ Ask) error { told = uuid; return nil }
 	c, err := Dial(bg, cfg, target)
 	if err != nil {
 		t.Fatal(err)
@@ -98,20 +98,47 @@ func TestIdentityCostsNoRoundTrip(t *testing.T) {
 // A server that doesn't say who it is carries no statement.
 func TestAnonymousServer(t *testing.T) {
 	for name, r := range map[string]result{
-		"an error":    {err: serverError("XX000", "no")},
-		"no function": {err: serverError("XX000", "sbroad: SQL function instance_uuid not found")},
-		"no row":      {columns: []pgproto3.FieldDescription{column("uuid", 25)}, tag: "SELECT 0"},
-		"nothing":     {tag: "INSERT 0 1"},
-		"empty":       {columns: []pgproto3.FieldDescription{column("uuid", 25)}, rows: [][][]byte{{{}}}, tag: "SELECT 1"},
+		"an error": {err: serverError("XX000", "no")},
+		"no row":   {columns: []pgproto3.FieldDescription{column("uuid", 25)}, tag: "SELECT 0"},
+		"nothing":  {tag: "INSERT 0 1"},
+		"empty":    {columns: []pgproto3.FieldDescription{column("uuid", 25)}, rows: [][][]byte{{{}}}, tag: "SELECT 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
 			s.run = func(*peer, string, [][]byte) result { return r }
 			target := s.target()
-			target.Identify = func(uuid string) error { t.Errorf("told %q", uuid); return nil }
+			target.Identify = func(uuid string, _ Ask) error { t.Errorf("told %q", uuid); return nil }
 			if _, err := Dial(bg, newConfig(), target); wireError(t, err).Stage != StageLogin {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+// A server that doesn't know the question isn't Picodata; the dial's owner decides. Who knows one of its two forms is asked on.
+func TestServerWithoutTheQuestion(t *testing.T) {
+	for _, e := range []*pgproto3.ErrorResponse{serverError("XX000", "sbroad: SQL function instance_uuid not found"), serverError("42883", "function pico_instance_uuid() does not exist")} {
+		s := newServer(t)
+		s.run = func(_ *peer, sql string, _ [][]byte) result {
+			if sql == "more" {
+				return result{columns: []pgproto3.FieldDescription{column("n", 25)}, rows: [][][]byte{{[]byte("7")}}, tag: "SELECT 1"}
+			}
+			return result{err: e}
+		}
+		target := s.target()
+		told, more := "untold", ""
+		target.Identify = func(uuid string, ask Ask) (err error) {
+			told = uuid
+			more, err = ask("more")
+			return err
+		}
+		c, err := Dial(bg, newConfig(), target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told != "" || more != "7" || !c.Usable() {
+			t.Errorf("%s: told %q, then %q; usable %v", e.Code, told, more, c.Usable())
+		}
+		c.Close()
 	}
 }

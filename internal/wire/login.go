@@ -208,11 +208,24 @@ func openFile(name string) (fs.File, error) { return os.Open(name) }
 // The questions by version; neither needs a privilege. Servers before 25.3 know the second.
 var whoAreYou = [...]string{"SELECT pico_instance_uuid()", "SELECT instance_uuid()"}
 
+// Identify is told the uuid of the instance that answered a login, "" if the server doesn't know the question, and may
+// ask more.
+type Identify func(uuid string, ask Ask) error
+
+// Ask runs a query that has one row of one text for an answer.
+type Ask func(sql string) (string, error)
+
 // errAnonymous is a server that doesn't say who it is.
 var errAnonymous = errors.New("the server doesn't say which instance it is")
 
-// identity asks the instance's uuid and has the target's owner judge it.
-func (c *Conn) identify(judge func(uuid string) error) error {
+// identify asks the instance's uuid and has the target's owner judge it.
+func (c *Conn) identify(judge Identify) error {
+	ask := func(sql string) (string, error) {
+		if err := c.ask(sql); err != nil {
+			return "", err
+		}
+		return c.told()
+	}
 	for i, sql := range whoAreYou {
 		if i > 0 || !c.g.asked {
 			if err := c.ask(sql); err != nil {
@@ -226,9 +239,9 @@ func (c *Conn) identify(judge func(uuid string) error) error {
 		if err != nil {
 			return fmt.Errorf("asking which instance it is: %w", err)
 		}
-		return judge(uuid)
+		return judge(uuid, ask)
 	}
-	return fmt.Errorf("asking which instance it is: %w", errAnonymous)
+	return judge("", ask)
 }
 
 // ask writes a question beneath lib/pq, which is idle.
