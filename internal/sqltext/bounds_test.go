@@ -9,7 +9,7 @@ import (
 // A lone carriage return ends a comment, as in PostgreSQL: the WHERE behind it isn't lost.
 func TestCarriageReturnEndsAComment(t *testing.T) {
 	for in, want := range map[string]string{
-		"DELETE FROM t -- x\rWHERE id = 1":   "DELETE FROM t \rWHERE id = 1",
+		"DELETE FROM t -- x\rWHERE id = 1":   "DELETE FROM t \nWHERE id = 1",
 		"DELETE FROM t -- x\r\nWHERE id = 1": "DELETE FROM t \nWHERE id = 1",
 		"-- x\rDELETE FROM t":                "DELETE FROM t",
 	} {

@@ -49,6 +49,10 @@ func StripComments(sql string) (stripped string, changed bool) {
 			part := sql[copy:t.start]
 			b.WriteString(part)
 			copy = int(t.end)
+			if copy < len(sql) && sql[copy] == '\r' { // it ended the comment, and is no blank to the server
+				b.WriteByte('\n')
+				copy++
+			}
 			if !blankEnd(b.String()) && (copy >= len(sql) || !blank(sql, copy)) {
 				b.WriteByte(' ')
 			}
