@@ -107,6 +107,9 @@ func FuzzRowsAgree(f *testing.F) {
 	f.Add(uint8(7), []byte("0044-03-15 12:00:00+00 BC"))
 	f.Add(uint8(3), []byte("0x1p-2"))
 	f.Add(uint8(3), []byte("1_0"))
+	f.Add(uint8(7), []byte("2024-99-99 03:04:05+00"))
+	f.Add(uint8(7), []byte("2024-01-02 24:00:00+00"))
+	f.Add(uint8(18), []byte("2023-02-29"))
 	f.Fuzz(func(t *testing.T, typ uint8, value []byte) {
 		oid := columnTypes[int(typ)%len(columnTypes)]
 		login := frame('R', "\x00\x00\x00\x00") + idle
@@ -131,7 +134,8 @@ func FuzzRowsAgree(f *testing.F) {
 			first, second := make([]driver.Value, 1), make([]driver.Value, 1)
 			want, ok := libpqDecodes(t, []byte(login+answer), oid, form == "named")
 			err = rows.Next(first)
-			if (err == nil) != ok && !errors.Is(err, errBinary) { // lib/pq doesn't look at the length
+			carried := ok && err != nil && noTime(want, value)
+			if (err == nil) != ok && !carried && !errors.Is(err, errBinary) { // lib/pq doesn't look at the length
 				t.Fatalf("%s, type %d, %q: lib/pq %v, %v; here %v", form, oid, value, want, ok, err)
 			}
 			if err != nil {
@@ -155,6 +159,19 @@ func FuzzRowsAgree(f *testing.F) {
 			}
 		}
 	})
+}
+
+// noTime tells whether lib/pq made a time of a text that is none, by carrying over: the 99th of a month.
+func noTime(v driver.Value, text []byte) bool {
+	if _, ok := v.(time.Time); !ok {
+		return false
+	}
+	for _, layout := range []string{time.DateOnly, time.DateTime, time.DateTime + "Z07", time.DateTime + "Z07:00", time.DateTime + "Z07:00:00"} {
+		if _, err := time.Parse(layout, string(text)); err == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // keep copies bytes that are valid until the next row only.

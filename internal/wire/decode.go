@@ -240,10 +240,25 @@ func parseTimestamp(b []byte) (v driver.Value, err error) {
 		}
 	}()
 	t, err := pq.ParseTimestamp(time.UTC, string(b))
-	if err != nil {
+	if err != nil || !reads(b, t) {
 		return nil, errSyntax
 	}
 	return t.UTC(), nil
+}
+
+// reads tells whether the fields of a timestamp are the text's: lib/pq carries a 99th of a month over.
+func reads(b []byte, t time.Time) bool {
+	b = b[bytes.IndexByte(b, '-'):]
+	at := [...]struct{ place, field int }{{1, int(t.Month())}, {4, t.Day()}, {7, t.Hour()}, {10, t.Minute()}, {13, t.Second()}}
+	for _, f := range at {
+		if len(b) < f.place+2 {
+			break // a date
+		}
+		if n := int(b[f.place]-'0')*10 + int(b[f.place+1]-'0'); n != f.field {
+			return false
+		}
+	}
+	return true
 }
 
 // parseTime reads a time of day. 24:00 is the midnight after.
