@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,4 +112,31 @@ func TestFixedListKnowsStrangers(t *testing.T) {
 			t.Errorf("%d logins at the other cluster", n)
 		}
 	})
+}
+
+// Servers without TLS under sslmode=require: the statement ends with that cause after the three looks of a start, or the
+// one of a fixed list, though its context has a minute left.
+func TestNoTLSUnderRequireEndsAtOnce(t *testing.T) {
+	for _, fixed := range []bool{false, true} {
+		bubble(t, two, func(t *testing.T, w *world) {
+			opts := []options.Option{options.WithSSLMode(options.SSLRequire)}
+			if fixed {
+				opts = append(opts, options.WithMode(options.Bootstrap), options.WithTopology(false), options.WithRouting(options.RoutingOff))
+			}
+			w.open(nil, opts...)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			began := time.Now() // virtual
+			_, err := w.ExecContext(ctx, "select 1")
+			if err == nil || !strings.Contains(err.Error(), "the server has no TLS, and sslmode=require needs it") || errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got %v", err)
+			}
+			if d := time.Since(began); d >= time.Second {
+				t.Errorf("fixed %v: it took %v", fixed, d)
+			}
+			if n := w.dialled(w.cluster.Node("i1").Addr()) + w.dialled(w.cluster.Node("i2").Addr()); n != map[bool]int{true: 1, false: 6}[fixed] {
+				t.Errorf("fixed %v: %d dials", fixed, n)
+			}
+		})
+	}
 }
