@@ -53,9 +53,10 @@ type Event struct {
 }
 
 // Diff lists what happened from old to new, instances first, each in new's order and then those that are
-// gone in old's. Either may be nil. It allocates for what changed alone. Instances that are
+// gone in old's. Either may be nil; rights change only between two. It allocates for what changed alone. Instances that are
 // Expelled count as gone. Hidden counters, ReadAt and ReadFrom don't count.
 func Diff(old, new *Topology) []Event {
+	both := old != nil && new != nil
 	if old == nil {
 		old = &Topology{}
 	}
@@ -94,7 +95,7 @@ func Diff(old, new *Topology) []Event {
 			events = append(events, Event{Kind: ReplicasetGone, UUID: o.UUID, Name: o.Name, Tier: o.Tier, From: o.LeaderUUID})
 		}
 	}
-	if old.RolesKnown != new.RolesKnown || old.Static != new.Static {
+	if both && (old.RolesKnown != new.RolesKnown || old.Static != new.Static) {
 		events = append(events, Event{Kind: RightsChanged, From: old.Rights(), To: new.Rights()})
 	}
 	for _, s := range new.Seeds {

@@ -93,7 +93,7 @@ func TestWatcherFirstSnapshot(t *testing.T) {
 		if rs, ok := w.Buckets().Lookup("default", 2000); !ok || rs != "rs-2" {
 			t.Fatalf("bucket 2000: %q %v", rs, ok)
 		}
-		if len(log.lines("topology known")) != 1 || len(log.lines("level=WARN")) != 0 {
+		if len(log.lines("topology known")) != 1 || len(log.lines("rights on system tables changed")) != 0 || len(log.lines("level=WARN")) != 0 {
 			t.Error(log.buf.String())
 		}
 		changes = nil
