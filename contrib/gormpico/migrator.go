@@ -258,12 +258,12 @@ func storage(name string) string {
 	return strings.TrimSpace(name)
 }
 
-// AlterColumn is refused.
+// AlterColumn is refused, for the server refuses ALTER TABLE … ALTER COLUMN.
 func (m Migrator) AlterColumn(any, string) error {
 	return cannot("change a column; add one of another name, or make a new table and copy the rows")
 }
 
-// DropColumn is refused.
+// DropColumn is refused, for the server refuses ALTER TABLE … DROP COLUMN.
 func (m Migrator) DropColumn(any, string) error {
 	return cannot("drop a column; leave it NULL, or make a new table and copy the rows")
 }
