@@ -71,6 +71,9 @@ func (v *vocabulary) complete(ctx context.Context, line string, pos int) (head s
 			words = append(words, k)
 		}
 	}
+	if len(words) == 1 && tail == "" {
+		words[0] += " " // the next word may follow, as in psql
+	}
 	return head, words, tail
 }
 

@@ -140,7 +140,7 @@ func TestCompletion(t *testing.T) {
 	v := &vocabulary{read: func(context.Context) []string { asked++; return []string{"orders", "id", "item", "id"} }}
 	for _, x := range []struct{ line, head, want, tail string }{
 		{"select * from or", "select * from ", "orders|or|order", ""},
-		{"SEL", "", "SELECT", ""},
+		{"SEL", "", "SELECT ", ""},
 		{"select orders.i", "select orders.", "id|item|in|index|inner|insert|into|is", ""},
 		{`\t`, "", `\timing|\topology`, ""},
 		{"sélect i", "sélect ", "id|item|in|index|inner|insert|into|is", ""},
