@@ -1,6 +1,7 @@
 package picotest
 
 import (
+	"bytes"
 	"crypto/tls"
 	"net"
 	"sort"
@@ -120,8 +121,8 @@ func resetSocket(socket net.Conn) {
 func (c *conn) receive() {
 	from := c.transport()
 	inFlight := 0
+	buf := make([]byte, chunk)
 	for {
-		buf := make([]byte, chunk)
 		n, err := from.Read(buf)
 		if n > 0 {
 			if c.arrived(n) {
@@ -141,7 +142,7 @@ func (c *conn) receive() {
 				}
 			}
 			inFlight += n
-			if !c.in.put(buf[:n]) {
+			if !c.in.put(bytes.Clone(buf[:n])) { // the session keeps it
 				return
 			}
 		}

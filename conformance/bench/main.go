@@ -31,25 +31,9 @@ func main() {
 	drivers := flag.String("drivers", "", "comma-separated names of the drivers to run; nothing: all")
 	profile := flag.String("cpuprofile", "", "file for a CPU profile of the whole run")
 	timeout := flag.Bool("timeout", false, "give every query a context with a timeout")
-	kind := flag.String("case", "", "capped: what max_conns costs; ideal: beside a client made by hand; bulk: many rows; all on simulated clusters; nothing: the driver beside its rivals")
+	kind := flag.String("case", "", "capped: what max_conns costs; ideal: beside a client made by hand; client: the same without a server; bulk: many rows; all on simulated clusters; nothing: the driver beside its rivals")
 	measured := flag.Duration("for", 2*time.Second, "with -case, how long each is measured")
 	flag.Parse()
-	if *kind != "" {
-		err := fmt.Errorf("no case %q: there are capped, ideal and bulk", *kind)
-		switch *kind {
-		case "capped":
-			err = capped(os.Stdout, *measured, *only)
-		case "ideal":
-			err = ideal(os.Stdout, *measured)
-		case "bulk":
-			err = bulk(os.Stdout, *measured, pg)
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-			os.Exit(1)
-		}
-		return
-	}
 	if *profile != "" {
 		f, err := os.Create(*profile)
 		if err == nil {
@@ -60,6 +44,24 @@ func main() {
 			os.Exit(1)
 		}
 		defer pprof.StopCPUProfile()
+	}
+	if *kind != "" {
+		err := fmt.Errorf("no case %q: there are capped, ideal, client and bulk", *kind)
+		switch *kind {
+		case "capped":
+			err = capped(os.Stdout, *measured, *only)
+		case "ideal":
+			err = ideal(os.Stdout, *measured, *only, false)
+		case "client":
+			err = ideal(os.Stdout, *measured, *only, true)
+		case "bulk":
+			err = bulk(os.Stdout, *measured, pg)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
 	}
 	var targets []target
 	if pg.address != "" {
