@@ -16,6 +16,8 @@ type Checkout struct {
 	x *Executor
 	// Tx is the transaction that the checkout belongs to; nil: none. It is the session's own goroutine's.
 	Tx *Tx
+	// exec is the Exec under way, again and again: a run is large. Rows outlive their call and have runs of their own.
+	exec run
 
 	// mu guards what follows against goEager and wake, which come from other goroutines. Nothing slow
 	// happens under it.
@@ -99,9 +101,12 @@ func (c *Checkout) Query(ctx context.Context, query string, args []driver.NamedV
 
 // Exec runs a statement and gives the number of rows that it touched.
 func (c *Checkout) Exec(ctx context.Context, query string, args []driver.NamedValue) (int64, error) {
-	r := run{c: c, x: c.x, op: opExec, ctx: ctx, hint: HintOf(ctx), args: args, text: c.x.texts.get(query)}
+	r := &c.exec
+	*r = run{c: c, x: c.x, op: opExec, ctx: ctx, hint: HintOf(ctx), args: args, text: c.x.texts.get(query)}
 	err := r.perform()
-	return r.affected, err
+	n := r.affected
+	*r = run{} // what the caller passed isn't kept
+	return n, err
 }
 
 // Ping makes one flight to a node, chosen as for a statement without a shard.

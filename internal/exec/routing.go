@@ -26,7 +26,9 @@ type routing struct {
 	health route.Health
 	// epoch grows when what servers said of texts may have become wrong.
 	epoch  atomic.Uint64
-	counts sync.Map // counter's name → *atomic.Uint64
+	counts sync.Map // counter's name → *atomic.Uint64, but for the two that nearly all statements count by:
+	routed atomic.Uint64
+	policy atomic.Uint64
 }
 
 // wantNotice reports whether servers are asked for the sharding keys of texts.
@@ -172,7 +174,8 @@ func (r *routing) plan(t *Text, args []driver.NamedValue, h *Hint) route.Plan {
 	if h != nil && h.Placed {
 		in.Hint = &h.Place
 	}
-	if k := r.answer(t); k != nil {
+	k := r.answer(t)
+	if k != nil {
 		in.Key, in.KeyKnown, in.KeyAsked = k.meta, k.known, !k.known
 	}
 	switch r.x.Options.NoShard.Behavior {
@@ -180,6 +183,12 @@ func (r *routing) plan(t *Text, args []driver.NamedValue, h *Hint) route.Plan {
 		in.Random, in.Health, in.Now = rand.Uint64(), &r.health, r.x.Clock.Now()
 	}
 	in.Keys = r.x.dead.hurt.Load()
+	c := t.route.Load()
+	if c == nil || c.view != in.View || c.answer != k || c.keys != in.Keys {
+		c = &considered{view: in.View, answer: k, keys: in.Keys, Candidate: route.Consider(&in)}
+		t.route.Store(c)
+	}
+	in.Candidate = &c.Candidate
 	p := route.Decide(&in)
 	if p.Refresh != "" {
 		r.x.Cluster.Hint(p.Refresh)
@@ -224,11 +233,20 @@ func (r *routing) tally(p *route.Plan, n *pool.NodeInfo) {
 
 // asPlanned reports whether the plan's preference was met.
 func (r *routing) asPlanned(p *route.Plan, n *pool.NodeInfo) bool {
+	if p.Kind == route.Leader {
+		return n.ID == p.InstanceUUID
+	}
 	req := r.request(p)
 	return req.Matches(n)
 }
 
 func (r *routing) counter(name string) *atomic.Uint64 {
+	switch name {
+	case "routed":
+		return &r.routed
+	case "balance":
+		return &r.policy
+	}
 	if n, ok := r.counts.Load(name); ok {
 		return n.(*atomic.Uint64)
 	}
@@ -238,6 +256,11 @@ func (r *routing) counter(name string) *atomic.Uint64 {
 
 func (r *routing) snapshot() map[string]uint64 {
 	m := make(map[string]uint64)
+	for name, n := range map[string]uint64{"routed": r.routed.Load(), "balance": r.policy.Load()} {
+		if n > 0 {
+			m[name] = n
+		}
+	}
 	r.counts.Range(func(name, n any) bool {
 		m[name.(string)] = n.(*atomic.Uint64).Load()
 		return true

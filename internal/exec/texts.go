@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/picodata/go-picodata/internal/route"
 	"github.com/picodata/go-picodata/internal/schema"
 	"github.com/picodata/go-picodata/internal/sqltext"
 )
@@ -14,6 +15,7 @@ type Text struct {
 	SQL      string       // as it is sent: comments stripped where the options say so
 	Info     sqltext.Info // the driver's own reading
 	keys     atomic.Pointer[keyAnswer]
+	route    atomic.Pointer[considered]
 	variants atomic.Pointer[variants] // as it is sent with some arguments; nil: always as SQL
 	// Writes: the statement may change rows; what isn't understood may.
 	Writes bool
@@ -58,6 +60,14 @@ type keyAnswer struct {
 	known bool // a notice came; otherwise the server was asked and said nothing
 	// epoch is the connector's schema epoch when the answer came. An older answer doesn't count.
 	epoch uint64
+}
+
+// considered is what a text offers to route by, and of what that was told.
+type considered struct {
+	view   *route.View
+	answer *keyAnswer
+	keys   bool
+	route.Candidate
 }
 
 // textCache keeps the texts used last, approximately: a second chance instead of an exact

@@ -15,7 +15,11 @@ func Decide(in *Input) Plan {
 	if in.Hint != nil && !in.Hint.empty() {
 		return hinted(in)
 	}
-	c := consider(in)
+	c := in.Candidate
+	if c == nil {
+		c = new(Candidate)
+		c.find(in)
+	}
 	if c.key {
 		return toOwner(in, c)
 	}
@@ -38,10 +42,12 @@ func Decide(in *Input) Plan {
 	return p
 }
 
-// candidate is what a statement offers to route by.
-type candidate struct {
+// Candidate is what a text offers to route by, whatever its arguments are. It holds for one View, one answer of a server and
+// one value of Input.Keys; see Consider.
+type Candidate struct {
 	// key: the parameters in params or, if that is nil, the own reading of table are the whole key.
 	key    bool
+	count  uint64 // buckets of tier; 0 = not known
 	params []schema.KeyParam
 	table  *keyTable
 	tier   string
@@ -55,8 +61,20 @@ type candidate struct {
 	refresh schema.Reason
 }
 
-// consider looks for the statement's key without looking at its values.
-func consider(in *Input) (c candidate) {
+// Consider looks for the statement's key without looking at its values, so that the next statement with the text needn't.
+func Consider(in *Input) (c Candidate) {
+	c.find(in)
+	if c.table != nil && in.Info.Rows <= 1 { // one row's key is parameters, as in a server's answer
+		for i := range c.table.key {
+			ref, _ := refOf(in.Info, in.Info.Row(0), c.table, &c.table.key[i])
+			c.params = append(c.params, schema.KeyParam{Index: ref.Param, OID: c.table.key[i].oid})
+		}
+	}
+	return c
+}
+
+// find looks for the key.
+func (c *Candidate) find(in *Input) {
 	info, cfg := in.Info, in.View.cfg
 	// Servers name the key of INSERTs only, and they read texts better than anybody.
 	insert := info.Class == sqltext.Insert || in.KeyKnown && in.Key.Routable
@@ -67,25 +85,26 @@ func consider(in *Input) (c candidate) {
 				if info.Class != sqltext.Read && len(info.Keys) > 0 && in.View.tables == nil {
 					c.refresh = schema.HintRows // for OneBucket
 				}
-				return c
+				return
 			}
 		default:
-			return c
+			return
 		}
 	}
 	table, known := in.View.tables.table(info.Table)
 	switch {
 	case known && table.global, insert && in.KeyKnown && in.Key.Tier == "":
-		return c // its rows are everywhere: any node is as good as another
+		return // its rows are everywhere: any node is as good as another
 	case cfg.Routing == options.RoutingOff:
 		c.detail = "routing=off"
 		c.bound = insert
 		c.unasked = insert && !in.KeyKnown && !known
 		c.tier = tierOf(in, table)
-		return c
+		return
 	case insert && in.KeyKnown && in.Key.Routable:
 		c.key, c.params, c.tier = true, in.Key.Params, in.Key.Tier
-		return c
+		c.count, _ = in.View.buckets.Count(c.tier)
+		return
 	}
 	c.bound, c.tier = insert, tierOf(in, table)
 	if info.RowValues != nil && in.View.tables == nil {
@@ -102,6 +121,7 @@ func consider(in *Input) (c candidate) {
 			break
 		}
 		c.key, c.table = true, table
+		c.count, _ = in.View.buckets.Count(c.tier)
 	case info.Reason != "" || insert && !anyParameter(info.Values):
 		c.reason, c.detail, c.unasked = NotRoutable, info.Reason, insert
 	default:
@@ -113,7 +133,6 @@ func consider(in *Input) (c candidate) {
 			c.detail = "the table's distribution isn't known: _pico_table must be readable"
 		}
 	}
-	return c
 }
 
 // tierOf is the statement's tier, where it is known.
@@ -137,18 +156,17 @@ func anyParameter(values []sqltext.Ref) bool {
 }
 
 // toOwner computes the bucket and sends the statement to its owner.
-func toOwner(in *Input, c candidate) Plan {
+func toOwner(in *Input, c *Candidate) Plan {
 	v := in.View
 	p := Plan{Tier: c.tier}
-	count, ok := v.buckets.Count(c.tier)
-	if !ok {
+	if c.count == 0 {
 		p.Reason, p.Detail = v.noBuckets(c.tier)
 		return noShard(in, p, c.tier)
 	}
 	if c.params != nil {
 		var key bucket.Key
 		p.Reason, p.Detail = hashParams(&key, in.Args, c.params, v.double)
-		v.own(&p, key.Bucket(count))
+		v.own(&p, key.Bucket(c.count))
 	} else {
 		for row := 0; p.Reason == NoReason && row < max(in.Info.Rows, 1); row++ {
 			var key bucket.Key
@@ -156,7 +174,7 @@ func toOwner(in *Input, c candidate) Plan {
 				p = Plan{Tier: c.tier, Reason: reason, Detail: detail}
 				break
 			}
-			v.own(&p, key.Bucket(count))
+			v.own(&p, key.Bucket(c.count))
 		}
 		if in.Info.Rows > 1 && p.Reason != NoReason {
 			p.BucketKnown = false // nothing is known of the rows behind

@@ -341,6 +341,8 @@ func BenchmarkDecide(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
+			c := Consider(in)
+			in.Candidate = &c
 			for b.Loop() {
 				Decide(in)
 			}

@@ -143,6 +143,12 @@ func where(p Plan) string {
 func check(t *testing.T, name string, in *Input, want string) Plan {
 	t.Helper()
 	p := Decide(in)
+	considered := *in
+	c := Consider(in)
+	considered.Candidate = &c
+	if again := Decide(&considered); again != p { // what a text offers may be kept
+		t.Errorf("%s: %+v, of the kept candidate %+v", name, p, again)
+	}
 	if got := where(p); got != want {
 		t.Errorf("%s: %s, want %s\n\t%s", name, got, want, Describe(p))
 	}

@@ -136,6 +136,9 @@ type Input struct {
 	// Keys has the keys of reads, updates and deletes looked at under routing=insert too.
 	Keys bool
 
+	// Candidate is what Consider found of the text; nil: it is found anew.
+	Candidate *Candidate
+
 	// Random is a uniformly random number, for no_shard_specified_behavior=random and random_healthy.
 	Random uint64
 	// Health and Now are for random_healthy. Without Health it is random.
