@@ -160,7 +160,7 @@ func Build(t Topology) *Topology {
 	for i := range t.Instances {
 		in := &t.Instances[i]
 		x.instances[in.UUID] = i
-		if old, ok := x.names[in.Name]; !ok || bearsNameRather(in, &t.Instances[old]) {
+		if old, ok := x.names[in.Name]; !ok || supersedes(in, &t.Instances[old]) {
 			x.names[in.Name] = i
 		}
 	}
@@ -177,9 +177,9 @@ func Build(t Topology) *Topology {
 	return &t
 }
 
-// bearsNameRather tells whether a is the one that a name means today. An expelled instance's
+// supersedes tells whether a is the one that a name means today. An expelled instance's
 // row stays for ever and its name is given to a new one, whose raft id is greater.
-func bearsNameRather(a, b *Instance) bool {
+func supersedes(a, b *Instance) bool {
 	if (a.State == Expelled) != (b.State == Expelled) {
 		return b.State == Expelled
 	}
@@ -202,7 +202,7 @@ func resolveRoles(t *Topology) {
 			continue
 		}
 		if r := &t.Replicasets[at]; in.Name == r.CurrentMaster && !r.Switching {
-			if other, taken := t.index.instances[r.LeaderUUID]; !taken || bearsNameRather(in, &t.Instances[other]) {
+			if other, taken := t.index.instances[r.LeaderUUID]; !taken || supersedes(in, &t.Instances[other]) {
 				r.LeaderUUID = in.UUID
 			}
 		}
@@ -273,7 +273,7 @@ func (t *Topology) ByName(name string) (*Instance, bool) {
 	}
 	var best *Instance
 	for i := range t.Instances {
-		if in := &t.Instances[i]; in.Name == name && (best == nil || bearsNameRather(in, best)) {
+		if in := &t.Instances[i]; in.Name == name && (best == nil || supersedes(in, best)) {
 			best = in
 		}
 	}

@@ -86,15 +86,15 @@ func (t *tool) drain(ctx context.Context, cfg *options.Config, name, to string, 
 	}
 	leader := rs.TargetMaster
 	if leader == in.Name || rs.CurrentMaster == in.Name {
-		heir, err := heirOf(topo, in, to)
+		successor, err := successorOf(topo, in, to)
 		if err != nil {
 			return err
 		}
-		leader = heir.Name
-		if _, err := c.db.ExecContext(picodata.NoRetry(ctx), "UPDATE _pico_replicaset SET target_master_name = $1 WHERE name = $2", heir.Name, rs.Name); err != nil {
-			return fmt.Errorf("moving the leadership of %s to %s: %w", rs.Name, heir.Name, err)
+		leader = successor.Name
+		if _, err := c.db.ExecContext(picodata.NoRetry(ctx), "UPDATE _pico_replicaset SET target_master_name = $1 WHERE name = $2", successor.Name, rs.Name); err != nil {
+			return fmt.Errorf("moving the leadership of %s to %s: %w", rs.Name, successor.Name, err)
 		}
-		fmt.Fprintf(out, "%s: %s is to lead instead of %s\n", rs.Name, heir.Name, in.Name)
+		fmt.Fprintf(out, "%s: %s is to lead instead of %s\n", rs.Name, successor.Name, in.Name)
 	}
 	views, err := awaitLeader(ctx, c, rs.Name, leader)
 	if err != nil {
@@ -112,8 +112,8 @@ func (t *tool) drain(ctx context.Context, cfg *options.Config, name, to string, 
 	return nil
 }
 
-// heirOf is who leads after an instance: the one that was asked for, or the first Online replica beside it.
-func heirOf(topo *metadata.Topology, from *metadata.Instance, to string) (*metadata.Instance, error) {
+// successorOf is who leads after an instance: the one that was asked for, or the first Online replica beside it.
+func successorOf(topo *metadata.Topology, from *metadata.Instance, to string) (*metadata.Instance, error) {
 	var others []string
 	for i := range topo.Instances {
 		in := &topo.Instances[i]

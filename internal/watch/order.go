@@ -14,7 +14,7 @@ func behind(t, known *metadata.Topology) bool {
 		old := &known.Instances[i]
 		now, ok := t.Instance(old.UUID)
 		if !ok {
-			if heir, ok := t.ByName(old.Name); !ok || heir.RaftID < old.RaftID {
+			if successor, ok := t.ByName(old.Name); !ok || successor.RaftID < old.RaftID {
 				return true
 			}
 			continue
