@@ -154,11 +154,12 @@ func decodeRow(b []byte, decoders []decoder, dest []driver.Value, texts *arena) 
 func (d decoder) decode(b []byte, texts *arena) (driver.Value, error) {
 	switch d {
 	case textInt:
-		return parseInt(b)
+		n, err := parseInt(b)
+		return texts.int(n), err
 	case textString:
-		return texts.string(b), nil
+		return texts.value(texts.string(b)), nil
 	case textNumber:
-		return plainDecimal(texts.string(b)), nil
+		return texts.value(plainDecimal(texts.string(b))), nil
 	case textBool:
 		if len(b) == 0 {
 			return nil, errEmpty
@@ -166,9 +167,12 @@ func (d decoder) decode(b []byte, texts *arena) (driver.Value, error) {
 		return b[0] == 't', nil
 	case textFloat:
 		f, err := strconv.ParseFloat(string(b), 64)
+		if texts.boxes != nil {
+			return texts.boxes.floats.value(f), reason(err)
+		}
 		return f, reason(err)
 	case textTimestamp:
-		return parseTimestamp(b)
+		return parseTimestamp(b, texts)
 	case textTime:
 		return parseTime("15:04:05", b)
 	case textTimeTZ:
@@ -180,13 +184,13 @@ func (d decoder) decode(b []byte, texts *arena) (driver.Value, error) {
 	}
 	switch {
 	case d == binaryInt8 && len(b) == 8:
-		return int64(binary.BigEndian.Uint64(b)), nil
+		return texts.int(int64(binary.BigEndian.Uint64(b))), nil
 	case d == binaryInt4 && len(b) == 4:
-		return int64(int32(be32(b))), nil
+		return texts.int(int64(int32(be32(b)))), nil
 	case d == binaryInt2 && len(b) == 2:
-		return int64(int16(binary.BigEndian.Uint16(b))), nil
+		return texts.int(int64(int16(binary.BigEndian.Uint16(b)))), nil
 	case d == binaryUUID && len(b) == 16:
-		return uuidText([16]byte(b)), nil
+		return texts.value(uuidText([16]byte(b))), nil
 	case d == unreadable:
 		return nil, errFormat
 	}
@@ -205,7 +209,7 @@ func reason(err error) error {
 }
 
 // parseInt reads an integer; most have at most 18 digits.
-func parseInt(b []byte) (driver.Value, error) {
+func parseInt(b []byte) (int64, error) {
 	digits := b
 	neg := len(b) > 0 && b[0] == '-'
 	if neg {
@@ -230,7 +234,7 @@ func parseInt(b []byte) (driver.Value, error) {
 }
 
 // parseTimestamp reads a date or a timestamp, with or without a zone. An infinity stays its text.
-func parseTimestamp(b []byte) (v driver.Value, err error) {
+func parseTimestamp(b []byte, texts *arena) (v driver.Value, err error) {
 	if s := string(b); s == "infinity" || s == "-infinity" {
 		return s, nil
 	}
@@ -242,6 +246,9 @@ func parseTimestamp(b []byte) (v driver.Value, err error) {
 	t, err := pq.ParseTimestamp(time.UTC, string(b))
 	if err != nil || !reads(b, t) {
 		return nil, errSyntax
+	}
+	if texts.boxes != nil {
+		return texts.boxes.times.value(t.UTC()), nil
 	}
 	return t.UTC(), nil
 }
@@ -396,8 +403,26 @@ const (
 	arenaText  = 128
 )
 
-// arena makes strings of a result's texts, many to an allocation.
-type arena struct{ block strings.Builder }
+// arena makes strings of a result's texts, many to an allocation, and interfaces of its values.
+type arena struct {
+	block strings.Builder
+	boxes *boxes // nil: of the first row
+}
+
+func (a *arena) int(n int64) driver.Value {
+	if a.boxes != nil && uint64(n) > 255 { // of those below Go has interfaces already
+		return a.boxes.ints.value(n)
+	}
+	return n
+}
+
+// value is a text's interface; a long one isn't kept alive by others.
+func (a *arena) value(s string) driver.Value {
+	if a.boxes != nil && len(s) <= arenaText {
+		return a.boxes.strings.value(s)
+	}
+	return s
+}
 
 func (a *arena) string(b []byte) string {
 	if len(b) > arenaText {

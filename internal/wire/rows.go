@@ -89,6 +89,9 @@ func (r *Rows) next(dest []driver.Value) (err error) {
 	g := r.c.g
 	if r.begun {
 		if body := g.row(); body != nil {
+			if r.texts.boxes == nil {
+				r.texts.boxes = new(boxes)
+			}
 			err := r.decode(body, dest)
 			g.skipRow(body)
 			return err
