@@ -186,6 +186,7 @@ func fatalDial(err error) bool {
 	switch classifyDial(err) {
 	case pool.DialFatal, pool.DialLogin:
 		return true
+	case pool.DialFailure, pool.DialCapacity:
 	}
 	return false
 }

@@ -230,6 +230,7 @@ func insertText(table string, columns []string, conflict Conflict, forwardOff bo
 	head.WriteString(") VALUES")
 	tail := ""
 	switch conflict {
+	case ConflictFail:
 	case ConflictSkip:
 		tail = " ON CONFLICT DO NOTHING"
 	case ConflictReplace:

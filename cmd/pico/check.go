@@ -207,6 +207,7 @@ func (d *doctor) report(out io.Writer, json bool) error {
 		return verdict(exitFaults)
 	case sevWarning:
 		return verdict(exitWarnings)
+	case sevOK, sevNote:
 	}
 	return nil
 }

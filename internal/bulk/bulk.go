@@ -348,6 +348,7 @@ func (l *load) account(chunk []row, err error, fate Fate) bool {
 	}
 	count, list := &l.res.Unsent, &l.res.UnsentRows
 	switch fate {
+	case Unsent:
 	case Refused:
 		count, list = &l.res.Failed, &l.res.FailedRows
 	case Unknown:

@@ -106,6 +106,7 @@ func (r *run) decide() error {
 	for {
 		r.plan = r.x.routing.plan(r.text, r.args, r.hint)
 		switch r.plan.Kind {
+		case route.Balance, route.Leader, route.Filter:
 		case route.Invalid:
 			return r.x.Faults.Plan(r.plan.Err)
 		case route.NoShard:

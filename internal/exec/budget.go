@@ -51,6 +51,7 @@ func (b *budget) retried(a action, free bool) {
 		return
 	case reroute:
 		b.reroutes.Add(1)
+	case retry, giveUp:
 	}
 	b.missing.Add(budgetRetry)
 }

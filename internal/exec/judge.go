@@ -235,6 +235,7 @@ func (x *Executor) callersError(v *verdict, t *Text, n *pool.NodeInfo) error {
 		return fmt.Errorf("picodata: connection to %s lost before the answer was complete: %w", n, v.cause)
 	case unknown:
 		return x.Faults.Unknown(x.unknownOf(v, t, n))
+	case asItIs, byCtx:
 	}
 	return v.cause
 }

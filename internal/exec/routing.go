@@ -179,6 +179,7 @@ func (r *routing) plan(t *Text, args []driver.NamedValue, h *Hint) route.Plan {
 		in.Key, in.KeyKnown, in.KeyAsked = k.meta, k.known, !k.known
 	}
 	switch r.x.Options.NoShard.Behavior {
+	case options.NoShardBalance, options.NoShardFail, options.NoShardN:
 	case options.NoShardRandom, options.NoShardRandomHealthy:
 		in.Random, in.Health, in.Now = rand.Uint64(), &r.health, r.x.Clock.Now()
 	}
@@ -214,6 +215,7 @@ func (r *routing) request(p *route.Plan) pool.Request {
 			req.Wait = r.x.Options.RoutingAcquireTimeout
 		}
 		return req
+	case route.Balance, route.Learn, route.NoShard, route.Invalid: // of which the last three lease nothing
 	}
 	return pool.Request{}
 }

@@ -120,6 +120,7 @@ func attempt(ctx context.Context, w io.Writer, r *runner, all []*mutant, reasons
 		case caught:
 			k[0]++
 			k[1]++
+		case accepted, invalid:
 		case survived, unseen:
 			k[1]++
 			fmt.Fprintf(w, "%s %s:%d: %s\n", v, m.file, m.line, m)

@@ -56,6 +56,7 @@ func Describe(p Plan) string {
 func describeFilter(p *Plan) string {
 	role := ""
 	switch p.Role {
+	case options.RoleAny:
 	case options.RoleLeader:
 		role = "leader"
 	case options.RoleReplica:

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"fmt"
 	"math/bits"
 	"time"
 
@@ -38,6 +39,7 @@ func pickWhere(shards []Shard, random uint64, good func(*Shard) bool) (Shard, bo
 // random is a uniformly random number. health may be nil.
 func Choose(behavior options.NoShard, tier string, shards []Shard, random uint64, health *Health, now time.Time) (s Shard, ok bool, err error) {
 	switch behavior.Behavior {
+	case options.NoShardBalance, options.NoShardFail: // which chooses nobody
 	case options.NoShardRandom:
 		s, ok = pickWhere(shards, random, func(s *Shard) bool { return s.Usable })
 	case options.NoShardRandomHealthy:
@@ -51,6 +53,8 @@ func Choose(behavior options.NoShard, tier string, shards []Shard, random uint64
 			return Shard{}, false, &ShardRangeError{Shard: behavior.Shard, Tier: tier, Have: len(shards)}
 		}
 		return shards[behavior.Shard], true, nil
+	default:
+		return Shard{}, false, fmt.Errorf("no_shard_specified_behavior=%v isn't a behaviour that chooses", behavior)
 	}
 	return s, ok, nil
 }
@@ -65,6 +69,7 @@ func noShard(in *Input, p Plan, tier string) Plan {
 	case options.NoShardFail:
 		p.Kind = NoShard
 		return p
+	case options.NoShardN, options.NoShardRandom, options.NoShardRandomHealthy: // Choose
 	}
 	shards := v.shards
 	if tier != "" || behavior.Behavior == options.NoShardN {

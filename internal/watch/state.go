@@ -48,6 +48,7 @@ func (s *state) count(f func(*metadata.TopologyStats)) {
 func (s *state) hint(reason schema.Reason) {
 	s.mu.Lock()
 	switch reason {
+	case schema.HintNoNode, schema.HintSwitchover: // the topology, which is read in any case
 	case schema.HintBuckets, schema.HintUnknownReplicaset:
 		s.wantBuckets = true
 	case schema.HintRows:

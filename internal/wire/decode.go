@@ -181,17 +181,23 @@ func (d decoder) decode(b []byte, texts *arena) (driver.Value, error) {
 		return parseBytes(b)
 	case rawBytes:
 		return b, nil
-	}
-	switch {
-	case d == binaryInt8 && len(b) == 8:
-		return texts.int(int64(binary.BigEndian.Uint64(b))), nil
-	case d == binaryInt4 && len(b) == 4:
-		return texts.int(int64(int32(be32(b)))), nil
-	case d == binaryInt2 && len(b) == 2:
-		return texts.int(int64(int16(binary.BigEndian.Uint16(b)))), nil
-	case d == binaryUUID && len(b) == 16:
-		return texts.value(uuidText([16]byte(b))), nil
-	case d == unreadable:
+	case binaryInt8:
+		if len(b) == 8 {
+			return texts.int(int64(binary.BigEndian.Uint64(b))), nil
+		}
+	case binaryInt4:
+		if len(b) == 4 {
+			return texts.int(int64(int32(be32(b)))), nil
+		}
+	case binaryInt2:
+		if len(b) == 2 {
+			return texts.int(int64(int16(binary.BigEndian.Uint16(b)))), nil
+		}
+	case binaryUUID:
+		if len(b) == 16 {
+			return texts.value(uuidText([16]byte(b))), nil
+		}
+	case unreadable:
 		return nil, errFormat
 	}
 	return nil, errBinary

@@ -190,6 +190,7 @@ func (c *Conn) refusedName(p *Piece) bool {
 	case refusalFull:
 		c.shed()
 		return p.stmt != nil
+	case refusalDuplicate: // the next try counts past the name
 	case refusalLost:
 		if p.stmt != nil && !p.parse {
 			c.unname(p.stmt, false)

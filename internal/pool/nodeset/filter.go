@@ -40,6 +40,7 @@ func (f *Filter) Narrow() bool { return f.Node != "" || f.Replicaset != "" }
 func (f *Filter) Describe(node, replicaset string) string {
 	var parts []string
 	switch f.Role {
+	case options.RoleAny:
 	case options.RoleLeader:
 		parts = append(parts, "role leader")
 	case options.RoleReplica:
