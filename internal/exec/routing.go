@@ -64,7 +64,11 @@ func (r *routing) tablesChanged(tables map[string]schema.Table) {
 }
 
 func (r *routing) renew() {
-	r.view.Store(route.NewView(r.x.Options, r.x.Cluster.Topology(), r.x.Cluster.Buckets(), r.tables.Load()))
+	v := route.NewView(r.x.Options, r.x.Cluster.Topology(), r.x.Cluster.Buckets(), r.tables.Load())
+	if old := r.view.Load(); old != nil {
+		v.Number = old.Number + 1
+	}
+	r.view.Store(v)
 }
 
 // Learn takes a server's notice if it tells a text's sharding key. False: the notice is about something else.
@@ -185,8 +189,8 @@ func (r *routing) plan(t *Text, args []driver.NamedValue, h *Hint) route.Plan {
 	}
 	in.Keys = r.x.dead.hurt.Load()
 	c := t.route.Load()
-	if c == nil || c.view != in.View || c.answer != k || c.keys != in.Keys {
-		c = &considered{view: in.View, answer: k, keys: in.Keys, Candidate: route.Consider(&in)}
+	if c == nil || c.view != in.View.Number || c.answer != k || c.keys != in.Keys {
+		c = &considered{view: in.View.Number, answer: k, keys: in.Keys, Candidate: route.Consider(&in)}
 		t.route.Store(c)
 	}
 	in.Candidate = &c.Candidate

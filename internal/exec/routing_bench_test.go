@@ -2,7 +2,9 @@ package exec
 
 import (
 	"database/sql/driver"
+	"runtime"
 	"testing"
+	"weak"
 
 	"github.com/picodata/go-picodata/internal/route"
 	"github.com/picodata/go-picodata/internal/schema"
@@ -57,5 +59,25 @@ func TestPlanAllocatesOnceAtMost(t *testing.T) {
 		if n := testing.AllocsPerRun(100, func() { c.routing.plan(text, args, nil) }); n > 1 {
 			t.Errorf("notice %v: %v allocations", notice, n)
 		}
+	}
+}
+
+// A text keeps what it offers to route by, but not the view of the cluster by which that was found: texts are many, and
+// views of a large cluster large.
+func TestTextsKeepNoView(t *testing.T) {
+	x, text, args := planned(t, false)
+	x.routing.plan(text, args, nil)
+	first := weak.Make(x.routing.view.Load())
+	x.routing.renew()
+	for range 3 {
+		runtime.GC()
+	}
+	if first.Value() != nil {
+		t.Error("the old view is still held")
+	}
+	if was := text.route.Load(); was == nil {
+		t.Error("the text keeps nothing")
+	} else if x.routing.plan(text, args, nil); text.route.Load() == was {
+		t.Error("what an old view told is used for a new one")
 	}
 }

@@ -62,9 +62,10 @@ type keyAnswer struct {
 	epoch uint64
 }
 
-// considered is what a text offers to route by, and of what that was told.
+// considered is what a text offers to route by, and of what that was told. It keeps no view alive: a thousand texts may
+// have seen as many.
 type considered struct {
-	view   *route.View
+	view   uint64 // its number
 	answer *keyAnswer
 	keys   bool
 	route.Candidate

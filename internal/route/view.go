@@ -12,6 +12,8 @@ import (
 // View is what routing needs of one state of the cluster, worked out once: make a new one when
 // the topology, the bucket map or the tables change. It is immutable and safe for concurrent use.
 type View struct {
+	// Number tells views of one maker apart.
+	Number   uint64
 	cfg      *options.Config
 	topology *metadata.Topology
 	buckets  *metadata.BucketMap
