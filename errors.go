@@ -189,7 +189,9 @@ func (e *OutcomeUnknownError) Error() string {
 func (e *OutcomeUnknownError) Unwrap() error { return e.cause }
 
 // IsRetryable reports whether the statement that gave err has proven not to have run, so that the
-// caller may run it again. The driver has done so already as often as max_retries allows.
+// caller may run it again. The driver has done so already as often as max_retries allows. A context's error is among
+// them if it came before anything was sent: while the statement waited for a connection, say. database/sql's own, while
+// it waits for a session under SetMaxOpenConns, proves nothing: it comes without a mark.
 func IsRetryable(err error) bool {
 	if err == nil || IsOutcomeUnknown(err) || errors.Is(err, ErrTxLost) {
 		return false
@@ -202,6 +204,7 @@ func IsRetryable(err error) bool {
 		nn *NoNodeError
 		de *DialError
 		nw *exec.NotSentError
+		nr *exec.NotRunError
 		me *NodeError
 		ae *AuthError
 		le *LeaderlessError
@@ -209,7 +212,7 @@ func IsRetryable(err error) bool {
 	if errors.As(err, &ae) {
 		return false
 	}
-	return errors.As(err, &me) || errors.As(err, &at) || errors.As(err, &nn) || errors.As(err, &de) || errors.As(err, &nw) || errors.As(err, &le)
+	return errors.As(err, &me) || errors.As(err, &at) || errors.As(err, &nn) || errors.As(err, &de) || errors.As(err, &nw) || errors.As(err, &nr) || errors.As(err, &le)
 }
 
 // IsUniqueViolation reports whether err is Picodata's "Duplicate key exists in unique index".

@@ -2,6 +2,7 @@ package scenarios_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"strings"
 	"syscall"
@@ -10,6 +11,7 @@ import (
 
 	picodata "github.com/picodata/go-picodata"
 	"github.com/picodata/go-picodata/options"
+	"github.com/picodata/go-picodata/picotest"
 )
 
 // blackOut sends every address of the cluster to nowhere, and ends what is connected.
@@ -106,4 +108,62 @@ func TestColdStart(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A context's error is retryable where it is proved that nothing of the statement ran: it came while the statement waited
+// for a connection or for a leader, or before a byte was sent. errors.Is finds the context's error in any case.
+func TestContextErrorTellsWhetherTheStatementRan(t *testing.T) {
+	bubble(t, threeNodes(), func(t *testing.T, w *world) {
+		w.open(nil, options.WithMaxConns(3), options.WithMaxConnsPerInstance(1))
+		w.must("create table t (id int primary key, v int)")
+		w.must("insert into t values (1, 0)")
+		soon := func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), time.Second) }
+		check := func(what string, err error, retryable, unknown bool) {
+			t.Helper()
+			if !errors.Is(err, context.DeadlineExceeded) || picodata.IsRetryable(err) != retryable || picodata.IsOutcomeUnknown(err) != unknown {
+				t.Errorf("%s: retryable %v, unknown %v: %v", what, picodata.IsRetryable(err), picodata.IsOutcomeUnknown(err), err)
+			}
+		}
+		run := func(query string, read bool) error {
+			ctx, cancel := soon()
+			defer cancel()
+			if read {
+				var v int
+				return w.QueryRowContext(ctx, query).Scan(&v)
+			}
+			_, err := w.ExecContext(ctx, query)
+			return err
+		}
+		hold := w.cluster.Hold(picotest.SQL("from t"))
+		check("a read that was sent", run("select v from t where id = 1", true), false, false)
+		hold.ReleaseAll()
+		hold = w.cluster.Hold(picotest.SQL("update t"))
+		check("a write that was sent", run("update t set v = 1", false), false, true)
+		hold.ReleaseAll()
+		time.Sleep(time.Second)
+		var rows []*sql.Rows
+		for range 3 {
+			r, err := w.QueryContext(t.Context(), "select v from t")
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows = append(rows, r)
+		}
+		before := len(w.cluster.Statements(picotest.SQL("from t"))) + len(w.cluster.Statements(picotest.SQL("update t")))
+		check("a read without a connection", run("select v from t where id = 1", true), true, false)
+		check("a write without a connection", run("update t set v = 1", false), true, false)
+		b := picodata.NewBatch()
+		b.Queue("update t set v = 1")
+		ctx, cancel := soon()
+		defer cancel()
+		check("a batch without a connection", b.Run(ctx, w.DB), true, false)
+		if n := len(w.cluster.Statements(picotest.SQL("from t"))) + len(w.cluster.Statements(picotest.SQL("update t"))); n != before {
+			t.Errorf("%d statements were sent", n-before)
+		}
+		for _, r := range rows {
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }

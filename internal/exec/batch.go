@@ -180,7 +180,7 @@ func (x *Executor) group(items []*Item) []*group {
 	request := func(i int) {
 		var err error
 		if reqs[i], err = items[i].run.request(); err != nil {
-			items[i].fail(err)
+			items[i].fail(items[i].run.unrun(err))
 		}
 	}
 	hurt := x.dead.hurt.Load() // those that wait for a leader do so at the same time, or each would wait as long as all
@@ -218,7 +218,7 @@ func (x *Executor) fly(ctx context.Context, g *group) {
 	l, err := first.leaseFor(g.req)
 	if err != nil {
 		for _, it := range g.items {
-			it.fail(err)
+			it.fail(it.run.unrun(err))
 		}
 		return
 	}

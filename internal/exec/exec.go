@@ -215,6 +215,20 @@ func (e *NotSentError) Error() string {
 // Unwrap gives the cause.
 func (e *NotSentError) Unwrap() error { return e.cause }
 
+// NotRunError is a context's error that came before a server had run anything of the statement.
+type NotRunError struct{ cause error }
+
+// Error is the context's error and what it means for the statement, unless the error says that itself.
+func (e *NotRunError) Error() string {
+	if contextCause(e.cause) == e.cause {
+		return e.cause.Error() + "; nothing of the statement ran"
+	}
+	return e.cause.Error()
+}
+
+// Unwrap gives the context's error.
+func (e *NotRunError) Unwrap() error { return e.cause }
+
 // Stats are an executor's counters.
 type Stats struct {
 	Statements StatementStats

@@ -34,6 +34,7 @@ const (
 	asItIs      ending = iota // the error of the wire, or of the arguments
 	byServer                  // the server's error
 	byCtx                     // the context's own error
+	early                     // the same, before a server ran anything
 	notSent                   // lost before a byte of it was sent
 	lost                      // the answer is lost; nothing was written
 	unknown                   // nobody can tell whether it took effect
@@ -91,7 +92,10 @@ func judgeFreely(err error, a *attempt) verdict {
 	case w.Cancelled():
 		// Never the node's fault, and never run again: nobody waits for it any more.
 		v := verdict{ending: byCtx, cause: contextCause(w.Cause)}
-		if w.Sent && a.mayHaveWritten() {
+		switch {
+		case !w.Sent || !a.op.executes():
+			v.ending = early
+		case a.mayHaveWritten():
 			v.ending = unknown
 		}
 		return v
@@ -229,6 +233,8 @@ func (x *Executor) callersError(v *verdict, t *Text, n *pool.NodeInfo) error {
 		return x.Faults.Server(refusedOf(v, t, n))
 	case undecodable:
 		return x.Faults.Undecodable(v.cause, n)
+	case early:
+		return &NotRunError{v.cause}
 	case notSent:
 		return &NotSentError{node: n, cause: v.cause}
 	case lost:
@@ -266,7 +272,7 @@ func inDoubt(doubt *Unknown, last error) *Unknown {
 	return &u
 }
 
-// contextCause is the context's own error within err: callers compare with ==.
+// contextCause is the context's own error within err.
 func contextCause(err error) error {
 	for _, c := range [...]error{context.DeadlineExceeded, context.Canceled} {
 		if errors.Is(err, c) {

@@ -85,13 +85,13 @@ func TestJudge(t *testing.T) {
 		refresh, health bool
 	}{
 		// The context is done.
-		{"cancelled before a byte was sent", unsent(context.Canceled), oneRow, flags{}, giveUp, byCtx, false, false, false, false},
+		{"cancelled before a byte was sent", unsent(context.Canceled), oneRow, flags{}, giveUp, early, false, false, false, false},
 		{"cancelled read", sent(context.Canceled), plainRead, flags{}, giveUp, byCtx, false, false, false, false},
 		{"cancelled write", sent(context.DeadlineExceeded), oneRow, flags{}, giveUp, unknown, false, false, false, false},
 		{"cancelled idempotent write isn't run again", sent(context.Canceled), oneRow, flags{idempotent: true}, giveUp, unknown, false, false, false, false},
 		{"cancelled read that may do more", sent(context.Canceled), oddRead, flags{}, giveUp, unknown, false, false, false, false},
-		{"cancelled prepare of a write", sent(context.Canceled), oneRow, flags{op: opPrepare}, giveUp, byCtx, false, false, false, false},
-		{"cancelled ping", sent(context.Canceled), "", flags{op: opPing}, giveUp, byCtx, false, false, false, false},
+		{"cancelled prepare of a write", sent(context.Canceled), oneRow, flags{op: opPrepare}, giveUp, early, false, false, false, false},
+		{"cancelled ping", sent(context.Canceled), "", flags{op: opPing}, giveUp, early, false, false, false, false},
 
 		// The connection is lost, nothing written.
 		{"lost before a byte was sent", unsent(errEOF), oneRow, flags{}, retry, notSent, false, false, true, true},
@@ -218,7 +218,7 @@ func TestJudge(t *testing.T) {
 			if !errors.Is(w, wire.ErrInterrupted) && !errors.Is(v.cause, w) {
 				t.Errorf("%v doesn't lead to %v", v.cause, w)
 			}
-			if v.ending == byCtx && v.cause != context.Canceled && v.cause != context.DeadlineExceeded {
+			if (v.ending == byCtx || v.ending == early) && v.cause != context.Canceled && v.cause != context.DeadlineExceeded {
 				t.Errorf("%v isn't the context's own error", v.cause)
 			}
 		})

@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -49,6 +50,7 @@ type run struct {
 	refusals  int       // by a cluster on its way to another state
 	refusedAt time.Time // the first of them
 	tries     int       // attempts that failed
+	begun     bool      // one of them may have run, in whole or in part
 	doubt     *Unknown  // the first attempt that may have taken effect
 	doubtErr  error     // what the caller would get of doubt alone
 	flight    *flight
@@ -146,7 +148,7 @@ func (r *run) do() error {
 	}
 	for {
 		if err := r.acquire(); err != nil {
-			return r.fail(err)
+			return r.fail(r.unrun(err))
 		}
 		err := r.attempt()
 		if err == nil {
@@ -184,6 +186,15 @@ func (r *run) fail(err error) error {
 		err = r.x.Faults.Unknown(inDoubt(r.doubt, err))
 	}
 	return err
+}
+
+// unrun says of a context's error that it came while the operation had no connection: nothing of it has run, unless
+// an attempt before has.
+func (r *run) unrun(err error) error {
+	if r.begun || r.ctx.Err() == nil || !errors.Is(err, r.ctx.Err()) {
+		return err
+	}
+	return &NotRunError{err}
 }
 
 // attempt hands the operation to the wire.
@@ -289,6 +300,10 @@ type outcome struct {
 func (r *run) conclude(err error, delivered bool) outcome {
 	x, n := r.x, r.lease.Node()
 	v := judge(err, r.attempted(delivered))
+	if v.ending == early && r.begun {
+		v.ending = byCtx
+	}
+	r.begun = r.begun || v.ending == lost || v.ending == unknown || v.ending == byServer && !v.kind.NotRun()
 	cause := x.callersError(&v, r.text, n)
 	if r.doubt == nil && (v.doubt || v.ending == unknown) {
 		r.doubt, r.doubtErr = x.unknownOf(&v, r.text, n), cause
