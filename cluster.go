@@ -220,15 +220,43 @@ func (c controlConn) Query(ctx context.Context, sql string) (*watch.Result, erro
 			_ = rows.Close() // the first error tells more
 			return nil, err
 		}
-		row := make([]any, len(values))
-		for i, v := range values {
-			if b, ok := v.([]byte); ok {
-				v = string(b) // valid until the next row only
-			}
-			row[i] = v
-		}
-		res.Rows = append(res.Rows, row)
+		res.Rows = append(res.Rows, ownRow(values))
 	}
+}
+
+// ownRow is a row that outlives its answer.
+func ownRow(values []driver.Value) []any {
+	row := make([]any, len(values))
+	for i, v := range values {
+		if b, ok := v.([]byte); ok {
+			v = string(b) // valid until the next row only
+		}
+		row[i] = v
+	}
+	return row
+}
+
+// Ask runs statements in one flight.
+func (c controlConn) Ask(ctx context.Context, texts []string) ([]watch.Answer, error) {
+	pieces := make([]*wire.Piece, len(texts))
+	for i, sql := range texts {
+		pieces[i] = &wire.Piece{SQL: sql}
+	}
+	if err := c.w.Ask(ctx, pieces); err != nil {
+		return nil, err
+	}
+	answers := make([]watch.Answer, len(texts))
+	for i, p := range pieces {
+		if answers[i].Err = p.Err; p.Err != nil {
+			continue
+		}
+		res := &watch.Result{Columns: p.Columns}
+		for _, values := range p.Rows {
+			res.Rows = append(res.Rows, ownRow(values))
+		}
+		answers[i].Result = res
+	}
+	return answers, nil
 }
 
 // Close closes the socket.

@@ -185,6 +185,10 @@ func TestNoShardOutOfRange(t *testing.T) {
 // was parsed alone once.
 func TestNoShardFail(t *testing.T) {
 	r := threeShards(t, noShard(options.NoShardFail, 0))
+	if err := r.PingContext(t.Context()); err != nil { // the topology's questions are bound, too
+		t.Fatal(err)
+	}
+	r.cluster.ResetCounters()
 	for range 3 {
 		if _, err := r.ExecContext(t.Context(), twoRows, 1); !errors.Is(err, picodata.ErrNoShard) {
 			t.Errorf("%v", err)

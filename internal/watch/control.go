@@ -109,6 +109,14 @@ func (c *control) open(ctx context.Context, t Target) (opened, error) {
 	c.state.mu.Unlock()
 	queryCtx, stop := within(ctx, c.clock, c.config.QueryTimeout)
 	defer stop()
+	if c.state.topology.Load() == nil {
+		asked, err := askAhead(queryCtx, conn, c.source.First())
+		if err != nil {
+			conn.Close()
+			return fail(err)
+		}
+		conn = asked
+	}
 	uuid, err := c.source.Identity(queryCtx, conn)
 	if err != nil && !isServerError(err) {
 		conn.Close()

@@ -88,24 +88,11 @@ func (m *marker) ask(ctx context.Context, q Querier, form markForm, withTables b
 		}
 	}
 	for {
-		var parts, tables []string
-		add := func(table, sql string) {
-			if !m.reader.isDenied([]string{table}) {
-				parts, tables = append(parts, sql), append(tables, table)
-			}
-		}
-		if form == markWhole {
-			add(tableInstance, markInstances)
-		}
-		add(tableReplicaset, markReplicasets)
-		add(tableTier, markTiers)
-		if withTables {
-			add(tableTable, markTables)
-		}
-		if len(parts) == 0 {
+		sql, tables := m.question(form, withTables)
+		if sql == "" {
 			return found, nil
 		}
-		rows, ok, err := m.reader.read(ctx, q, strings.Join(parts, " UNION ALL "), tables...)
+		rows, ok, err := m.reader.read(ctx, q, sql, tables...)
 		if err != nil {
 			return mark{}, err
 		}
@@ -127,6 +114,25 @@ func (m *marker) ask(ctx context.Context, q Querier, form markForm, withTables b
 		}
 		return found, nil
 	}
+}
+
+// question is one text for all parts that may be read, of these tables.
+func (m *marker) question(form markForm, withTables bool) (sql string, tables []string) {
+	var parts []string
+	add := func(table, sql string) {
+		if !m.reader.isDenied([]string{table}) {
+			parts, tables = append(parts, sql), append(tables, table)
+		}
+	}
+	if form == markWhole {
+		add(tableInstance, markInstances)
+	}
+	add(tableReplicaset, markReplicasets)
+	add(tableTier, markTiers)
+	if withTables {
+		add(tableTable, markTables)
+	}
+	return strings.Join(parts, " UNION ALL "), tables
 }
 
 // digest is never 0.

@@ -24,6 +24,8 @@ type Source interface {
 	Buckets(ctx context.Context, q Querier, tier string, have uint64) (Buckets, error)
 	// Tables reads what is known of tables; a *deniedError says that the user may not.
 	Tables(ctx context.Context, q Querier) (map[string]schema.Table, error)
+	// First are the texts that Identity and a Read without have begin with, in this order; nil: they can't be told.
+	First() []string
 	// News rings when something has changed; nil for a source that has to be asked.
 	News() <-chan struct{}
 }
@@ -38,6 +40,18 @@ type Querier interface {
 type Result struct {
 	Columns []string
 	Rows    [][]any
+}
+
+// Asker is a Conn that can ask several questions in one flight. What each was answered is what Query would give; the error is
+// the connection's.
+type Asker interface {
+	Ask(ctx context.Context, texts []string) ([]Answer, error)
+}
+
+// Answer is what Query gives.
+type Answer struct {
+	Result *Result
+	Err    error
 }
 
 // Conn is a connection that only the Watcher uses, by one goroutine at a time; a Query whose context

@@ -19,6 +19,7 @@ const (
 		"i.failure_domain,i.picodata_version,p.address,p.connection_type " +
 		"FROM _pico_instance i JOIN _pico_peer_address p ON i.raft_id=p.raft_id WHERE p.connection_type='pgproto'"
 	queryReplicasets = "SELECT uuid,name,tier,current_master_name,target_master_name,state,weight,current_config_version FROM _pico_replicaset"
+	queryIdentity    = "SELECT pico_instance_uuid()"
 	queryTiers       = "SELECT * FROM _pico_tier" // is_default is there since 25.4 only
 )
 
@@ -72,7 +73,7 @@ func (s *SQL) News() <-chan struct{} { return nil }
 
 // Identity asks by pico_instance_uuid(), which needs no privilege. Servers before 25.3 call it instance_uuid().
 func (s *SQL) Identity(ctx context.Context, q Querier) (instanceUUID string, err error) {
-	instanceUUID, err = scalar(ctx, q, "SELECT pico_instance_uuid()")
+	instanceUUID, err = scalar(ctx, q, queryIdentity)
 	if isUnknownFunction(err, "pico_instance_uuid") {
 		instanceUUID, err = scalar(ctx, q, "SELECT instance_uuid()")
 	}
@@ -80,6 +81,12 @@ func (s *SQL) Identity(ctx context.Context, q Querier) (instanceUUID string, err
 		return "", fmt.Errorf("picodata: asking the server for its instance uuid: %w", err)
 	}
 	return instanceUUID, nil
+}
+
+// First are the texts of Identity and of a Read that knows nothing yet, in their order.
+func (s *SQL) First() []string {
+	mark, _ := s.marks.question(markWhole, s.config.Tables != nil && s.config.Tables(nil))
+	return []string{queryIdentity, mark, queryInstances, queryReplicasets, queryTiers}
 }
 
 // Read asks first whether anything has changed, and then for what has: instances with their addresses, replicasets, tiers.

@@ -47,6 +47,13 @@ type Piece struct {
 //
 // It goes beneath lib/pq, which is idle, as Describe does (PostgreSQL's protocol, "Pipelining").
 func (c *Conn) Pipeline(ctx context.Context, pieces []*Piece) error {
+	return c.pipeline(ctx, pieces, true)
+}
+
+// Ask is Pipeline for texts that don't come back: none of them gets a name.
+func (c *Conn) Ask(ctx context.Context, pieces []*Piece) error { return c.pipeline(ctx, pieces, false) }
+
+func (c *Conn) pipeline(ctx context.Context, pieces []*Piece, names bool) error {
 	if err := c.begin(ctx); err != nil {
 		return err
 	}
@@ -58,7 +65,9 @@ func (c *Conn) Pipeline(ctx context.Context, pieces []*Piece) error {
 		}
 		todo = append(todo, p)
 	}
-	c.nameAll(todo)
+	if names {
+		c.nameAll(todo)
+	}
 	c.g.columns, c.g.raw = -1, true
 	err := c.flow(todo)
 	if err == nil {
