@@ -4,40 +4,13 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 
 	"github.com/picodata/go-picodata/internal/exec"
 	"github.com/picodata/go-picodata/internal/hazard"
-	"github.com/picodata/go-picodata/internal/pool"
 	"github.com/picodata/go-picodata/internal/wire"
 	"github.com/picodata/go-picodata/options"
 )
-
-// Node names an instance in errors and in the answers of Conn and Explain.
-type Node struct {
-	Name    string // instance name; empty while only the address is known
-	Address string // host:port
-}
-
-// String is name@address, or what there is of it.
-func (n Node) String() string {
-	switch {
-	case n.Name == "":
-		return n.Address
-	case n.Address == "":
-		return n.Name
-	}
-	return n.Name + "@" + n.Address
-}
-
-func nodeOf(n *pool.NodeInfo) Node {
-	if n == nil {
-		return Node{}
-	}
-	if n.Name == n.Address {
-		return Node{Address: n.Address} // a node of the DSN that nobody has identified
-	}
-	return Node{Name: n.Name, Address: n.Address}
-}
 
 // Conn is what (*sql.Conn).Raw hands to its function.
 //
@@ -179,4 +152,22 @@ func (s *session) Close() error {
 		return s.c.Close()
 	}
 	return nil
+}
+
+// GuardError refuses what a Picodata server would take and spoil: a number that it would store as another one, a UUID that it
+// can't read again, a text that keeps the cluster busy. Nothing of the statement was sent. docs/failure.md lists what is refused.
+type GuardError struct {
+	Hazard  string // float, uuid or text
+	Ordinal int    // of the argument, from 1; 0: the text
+	Why     string // what the server would do; it shows no value
+	Setting string // the DSN key and value that send it all the same
+}
+
+// Error says what would happen and what to do.
+func (e *GuardError) Error() string {
+	what := "the statement"
+	if e.Ordinal > 0 {
+		what = fmt.Sprintf("argument $%d", e.Ordinal)
+	}
+	return fmt.Sprintf("picodata: %s isn't sent: %s (%s switches this check off)", what, e.Why, e.Setting)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/picodata/go-picodata/internal/exec"
 	"github.com/picodata/go-picodata/internal/pool"
+	"github.com/picodata/go-picodata/internal/schema"
 	"github.com/picodata/go-picodata/internal/watch"
 	"github.com/picodata/go-picodata/internal/wire"
 	"github.com/picodata/go-picodata/metadata"
@@ -291,4 +292,13 @@ func connectorOf(dc any) (*Connector, error) {
 		}
 	}
 	return nil, errors.New("picodata: Unwrap: too many wrappers")
+}
+
+// poolEvent logs what happens in the gate, and has the topology read again where that may explain it.
+func (c *Connector) poolEvent(e pool.Event) {
+	switch e.Kind {
+	case pool.DialFailed, pool.NodeEjected:
+		c.cluster.Hint(schema.HintConnectionLost)
+	}
+	logEvent(c.done, c.log, e)
 }

@@ -2,6 +2,8 @@ package picodata
 
 import (
 	"context"
+	"strconv"
+	"strings"
 
 	"github.com/picodata/go-picodata/internal/exec"
 	"github.com/picodata/go-picodata/internal/route"
@@ -84,4 +86,56 @@ func IdempotentAnyTime(ctx context.Context) context.Context {
 // NoRetry returns a context whose statements the driver hands to one node once. It outweighs Idempotent.
 func NoRetry(ctx context.Context) context.Context {
 	return exec.WithHint(ctx, func(h *exec.Hint) { h.NoRetry = true })
+}
+
+// Limits are limits that the server puts on one statement; the zero value leaves both to the connection's setting.
+type Limits struct {
+	// VdbeOpcodeMax is sql_vdbe_opcode_max: how many steps of the server's SQL engine the statement may take.
+	VdbeOpcodeMax options.Limit
+	// MotionRowMax is sql_motion_row_max: how many rows it may move between instances at one step.
+	MotionRowMax options.Limit
+}
+
+// WithLimits returns a context whose SELECT, INSERT, UPDATE and DELETE statements have other limits than the connection: the
+// driver adds an OPTION clause to their texts, which servers know from 25.1 on. options.NoLimit lifts a limit. A statement of another kind, or
+// one that has an OPTION clause of its own, is an error.
+func WithLimits(ctx context.Context, l Limits) context.Context {
+	return exec.WithHint(ctx, func(h *exec.Hint) {
+		h.Limits = exec.Limits{Opcodes: l.VdbeOpcodeMax, MotionRows: l.MotionRowMax}
+	})
+}
+
+// In writes the list of an IN condition for values, with parameters from $first on, and gives the arguments that belong to it:
+//
+//	list, args := picodata.In(2, ids)
+//	rows, err := db.QueryContext(ctx, "SELECT … WHERE tenant = $1 AND id IN "+list, append([]any{tenant}, args...)...)
+//
+// The list comes in parentheses and has a power of two places: the last value fills those that are left over, which changes nothing, so that lists
+// of many lengths share few texts, and the server few plans. No values make (NULL), which nothing is in; NOT IN (NULL) is true of nothing either.
+// A statement takes 65,535 arguments at most. Picodata has no = ANY($1).
+func In[T any](first int, values []T) (list string, args []any) {
+	if len(values) == 0 {
+		return "(NULL)", nil
+	}
+	n := 1
+	for n < len(values) {
+		n *= 2
+	}
+	if most := 65535 - (first - 1); n > most {
+		n = max(most, len(values)) // too many, if it comes to that, is said where the statement is sent
+	}
+	args = make([]any, n)
+	var b strings.Builder
+	for i := range n {
+		separator := byte(',')
+		if i == 0 {
+			separator = '('
+		}
+		b.WriteByte(separator)
+		b.WriteByte('$')
+		b.WriteString(strconv.Itoa(first + i))
+		args[i] = values[min(i, len(values)-1)]
+	}
+	b.WriteByte(')')
+	return b.String(), args
 }

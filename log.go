@@ -1,12 +1,12 @@
 package picodata
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 
 	"github.com/picodata/go-picodata/internal/pool"
-	"github.com/picodata/go-picodata/internal/schema"
 	"github.com/picodata/go-picodata/options"
 )
 
@@ -32,14 +32,10 @@ var levels = map[pool.EventKind]slog.Level{
 	pool.WeightsAllZero: slog.LevelWarn,
 }
 
-// poolEvent logs what happens in the gate, and has the topology read again where that may explain it.
-func (c *Connector) poolEvent(e pool.Event) {
-	switch e.Kind {
-	case pool.DialFailed, pool.NodeEjected:
-		c.cluster.Hint(schema.HintConnectionLost)
-	}
+// logEvent logs what happens in the gate.
+func logEvent(ctx context.Context, log *slog.Logger, e pool.Event) {
 	level := levels[e.Kind]
-	if !c.log.Enabled(c.done, level) {
+	if !log.Enabled(ctx, level) {
 		return
 	}
 	attrs := make([]slog.Attr, 0, 12)
@@ -68,7 +64,7 @@ func (c *Connector) poolEvent(e pool.Event) {
 	if e.Err != nil {
 		attrs = append(attrs, slog.Any("error", e.Err))
 	}
-	c.log.LogAttrs(c.done, level, "picodata: "+e.Kind.String(), attrs...)
+	log.LogAttrs(ctx, level, "picodata: "+e.Kind.String(), attrs...)
 }
 
 // noticeQueue is how many notices may wait for a slow handler; more are dropped and counted.
