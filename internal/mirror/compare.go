@@ -2,12 +2,19 @@ package mirror
 
 import (
 	"database/sql/driver"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"hash/maphash"
 	"log/slog"
+	"math"
 	"strconv"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/lib/pq"
+
 	"github.com/picodata/go-picodata/internal/sqltext"
 )
 
@@ -131,4 +138,101 @@ func (c *Comparison) report(user, mirror outcome) {
 	}
 	c.m.log.Warn("picodata: mirror: the results differ",
 		slog.String("statement", fingerprint), slog.String("in", user.what(mirror)), slog.String("here", user.String()), slog.String("mirror", mirror.String()), slog.Uint64("count", n))
+}
+
+// sampleBlock is the number of statements within which the share is exact.
+const sampleBlock = 64
+
+// sampler picks a share of the statements: exactly so many of every block, at places that differ from
+// block to block. Every tenth statement would be the same one of a program that runs ten in a circle.
+type sampler struct {
+	ratio float64
+	seed  uint64
+	n     atomic.Uint64
+}
+
+// take decides about the next statement.
+func (s *sampler) take() bool {
+	return s.ratio >= 1 || s.picks(s.n.Add(1)-1)
+}
+
+// picks decides about the i-th statement, counted from 0.
+func (s *sampler) picks(i uint64) bool {
+	block, at := i/sampleBlock, i%sampleBlock
+	// The block's places in an order of its own: an odd factor permutes the numbers below a power of two.
+	h := mix(s.seed + block*0x9e3779b97f4a7c15)
+	place := (at*(h|1) + h>>32) % sampleBlock
+	return place < s.upTo(block+1)-s.upTo(block)
+}
+
+// upTo is how many statements of the first so many blocks are picked.
+func (s *sampler) upTo(blocks uint64) uint64 {
+	return uint64(math.Floor(float64(blocks*sampleBlock) * s.ratio))
+}
+
+// mix is the finalizer of splitmix64.
+func mix(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// digest is a result in twenty bytes or so. Rows are added up whatever their order is: without ORDER BY
+// a distributed database gives them in another one each time, with it rows that are equal by it.
+type digest struct {
+	hash maphash.Hash
+	rows uint64
+	sum  uint64
+}
+
+func (d *digest) init(seed maphash.Seed) { d.hash.SetSeed(seed) }
+
+// row adds a row as the driver delivers it.
+func (d *digest) row(values []driver.Value) {
+	d.hash.Reset()
+	for _, v := range values {
+		d.value(v)
+	}
+	d.rows++
+	d.sum += mix(d.hash.Sum64())
+}
+
+// value adds a value with its type: 1 and "1" are different results. Lengths keep neighbours apart.
+func (d *digest) value(v driver.Value) {
+	switch v := v.(type) {
+	case nil:
+		_ = d.hash.WriteByte('n')
+	case int64:
+		d.number('i', uint64(v))
+	case float64:
+		if v != v {
+			v = math.NaN() // all NaNs are one
+		}
+		d.number('f', math.Float64bits(v))
+	case bool:
+		b := byte('0')
+		if v {
+			b = '1'
+		}
+		_ = d.hash.WriteByte(b)
+	case string:
+		d.number('s', uint64(len(v)))
+		_, _ = d.hash.WriteString(v)
+	case []byte:
+		d.number('b', uint64(len(v)))
+		_, _ = d.hash.Write(v)
+	case time.Time:
+		d.number('t', uint64(v.Unix()))
+		d.number('t', uint64(v.Nanosecond()))
+	default:
+		// Not a value that the wire gives.
+		_, _ = fmt.Fprintf(&d.hash, "%T %v", v, v)
+	}
+}
+
+func (d *digest) number(tag byte, n uint64) {
+	var b [9]byte
+	b[0] = tag
+	binary.LittleEndian.PutUint64(b[1:], n)
+	_, _ = d.hash.Write(b[:]) // a Hash never fails
 }
