@@ -56,8 +56,12 @@ func (c *control) connect(ctx context.Context, targets []Target) (err, fatal err
 		fatal = err
 		return true
 	}
+	var ahead []string
+	if c.state.topology.Load() == nil {
+		ahead = c.source.First() // here: an attempt that lost may outlast the race, beside the reading that the winner does
+	}
 	won, at, err := race(ctx, c.clock, c.stagger, len(targets), func(ctx context.Context, i int) (opened, error) {
-		o, err := c.open(ctx, targets[i])
+		o, err := c.open(ctx, targets[i], ahead)
 		if err != nil {
 			err = &metadata.NodeError{Node: targets[i].Address, Err: err}
 		}
@@ -93,8 +97,8 @@ func (c *control) stagger(started int) time.Duration {
 }
 
 // open dials and asks who is there, within the time of a query: a
-// node that takes logins but answers nothing is of no use here.
-func (c *control) open(ctx context.Context, t Target) (opened, error) {
+// node that takes logins but answers nothing is of no use here. ahead are the texts that are asked along with that.
+func (c *control) open(ctx context.Context, t Target, ahead []string) (opened, error) {
 	c.state.count(func(s *metadata.TopologyStats) { s.Dials++ })
 	fail := func(err error) (opened, error) {
 		c.state.count(func(s *metadata.TopologyStats) { s.DialFailures++ })
@@ -109,13 +113,10 @@ func (c *control) open(ctx context.Context, t Target) (opened, error) {
 	c.state.mu.Unlock()
 	queryCtx, stop := within(ctx, c.clock, c.config.QueryTimeout)
 	defer stop()
-	if c.state.topology.Load() == nil {
-		asked, err := askAhead(queryCtx, conn, c.source.First())
-		if err != nil {
-			conn.Close()
-			return fail(err)
-		}
-		conn = asked
+	conn, err = askAhead(queryCtx, conn, ahead)
+	if err != nil {
+		conn.Close()
+		return fail(err)
 	}
 	uuid, err := c.source.Identity(queryCtx, conn)
 	if err != nil && !isServerError(err) {
@@ -256,7 +257,7 @@ func (c *control) moveHome(ctx context.Context) {
 	c.moveAt = time.Time{}
 	ctx, stop := within(ctx, c.clock, c.config.QueryTimeout)
 	defer stop()
-	o, err := c.open(ctx, c.home)
+	o, err := c.open(ctx, c.home, nil)
 	if err == nil && o.uuid != c.home.InstanceUUID {
 		o.conn.Close()
 		err = fmt.Errorf("picodata: another instance (%s) answers there", clip(o.uuid))

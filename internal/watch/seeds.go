@@ -77,7 +77,7 @@ func (s *seeds) askAround(ctx context.Context, t *metadata.Topology) {
 		go func() {
 			defer s.beside.Done()
 			found := metadata.Seed{Address: target.Address}
-			if o, err := s.control.open(ctx, target); err == nil {
+			if o, err := s.control.open(ctx, target, nil); err == nil {
 				o.conn.Close()
 				found.InstanceUUID = o.uuid
 			}

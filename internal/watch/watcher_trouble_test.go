@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -307,6 +308,46 @@ func TestWatcherReadsMissingTableAtOnce(t *testing.T) {
 		synctest.Wait()
 		if _, ok := w.Tables()["t"]; !ok {
 			t.Error("the table isn't known")
+		}
+	})
+}
+
+// asked counts how often a source is asked for the first texts; its readings take a second.
+type asked struct {
+	Source
+	first int
+}
+
+func (a *asked) First() []string { a.first++; return a.Source.First() }
+
+func (a *asked) Read(ctx context.Context, q Querier, from Target, have *Reading) (*Reading, error) {
+	time.Sleep(time.Second)
+	return a.Source.Read(ctx, q, from, have)
+}
+
+// A source is the loop's alone: an attempt to connect that lost, and comes to its end while the winner's connection is read,
+// asks it for nothing.
+func TestLostAttemptsLeaveTheSourceAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(4)
+		o := fakeConfig("10.0.0.1:4327", "10.0.0.2:4327")
+		source := &asked{Source: NewSQL(SQLConfig{Config: o})}
+		var dials atomic.Int32
+		w, _ := watch(t, c, o, func(wc *Config) {
+			wc.Source = source
+			wc.Dial = func(ctx context.Context, to Target) (Conn, error) {
+				if dials.Add(1) == 1 { // comes to its end while the second attempt's connection is read
+					time.Sleep(500 * time.Millisecond)
+				}
+				return c.Dial(ctx, to)
+			}
+		})
+		start(t, w)
+		if dials.Load() != 2 {
+			t.Errorf("%d attempts", dials.Load())
+		}
+		if source.first != 1 {
+			t.Errorf("the first texts were asked for %d times", source.first)
 		}
 	})
 }
