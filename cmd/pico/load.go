@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -50,7 +49,7 @@ func (t *tool) newLoad() *cobra.Command {
 		Long: `Load a CSV file into a table, each row straight to the leader that owns it, many to a statement.
 
 The first line names the columns, unless --columns does. Values are handed over as text, which the
-server reads as the column's type; one that is what --null says is NULL.
+server reads as the column's type; one that is what --null says, and doesn't stand in quotes, is NULL.
 
 Each statement is all or nothing, the load as a whole isn't: what was inserted before an error
 stays. --rejects writes the rows that aren't in, or of which nobody knows, to a file of the same
@@ -129,7 +128,7 @@ func (l *loader) validate() error {
 }
 
 // open opens the file and reads its header. size is 0 where nobody knows it.
-func (l *loader) open() (r *csv.Reader, header []string, size int64, shut func() error, err error) {
+func (l *loader) open() (r *csvReader, header []string, size int64, shut func() error, err error) {
 	from, shut := l.in, func() error { return nil }
 	if l.file != "-" {
 		f, err := os.Open(l.file)
@@ -141,20 +140,20 @@ func (l *loader) open() (r *csv.Reader, header []string, size int64, shut func()
 		}
 		from, shut = f, f.Close
 	}
-	r = csv.NewReader(from)
-	r.Comma, _ = utf8.DecodeRuneInString(l.delimiter)
+	comma, _ := utf8.DecodeRuneInString(l.delimiter)
+	r = newCSVReader(from, comma)
 	header = l.columns
 	if !l.noHeader {
-		first, err := r.Read()
+		first, _, err := r.read()
 		if err != nil {
 			return nil, nil, 0, nil, errors.Join(fmt.Errorf("the header of %s: %w", l.file, err), shut())
 		}
 		if len(header) == 0 {
-			header = slices.Clone(first)
+			header = first
 			header[0] = strings.TrimPrefix(header[0], "\ufeff")
 		}
 	}
-	r.FieldsPerRecord = len(header)
+	r.fields = len(header)
 	return r, header, size, shut, nil
 }
 
@@ -169,7 +168,7 @@ func (l *loader) run(ctx context.Context, c *client) error {
 	}
 	before := state.Rows
 	for range before { // which are in, or known not to be
-		if _, err := r.Read(); err != nil {
+		if _, _, err := r.read(); err != nil {
 			return errors.Join(fmt.Errorf("%s has fewer rows than %s says were loaded: %w", l.file, l.resume, err), shut())
 		}
 	}
@@ -197,7 +196,7 @@ func (l *loader) run(ctx context.Context, c *client) error {
 }
 
 // segments loads the rest of the file, with --resume a part after the other. The account is of all parts; its row numbers are the file's.
-func (l *loader) segments(ctx context.Context, c *client, r *csv.Reader, columns []string, state *loadState, show func(picodata.InsertProgress)) (all picodata.InsertResult, err error) {
+func (l *loader) segments(ctx context.Context, c *client, r *csvReader, columns []string, state *loadState, show func(picodata.InsertProgress)) (all picodata.InsertResult, err error) {
 	all.Rows = state.Rows
 	all.Failed, all.FailedRows = int64(len(state.Left)), state.Left
 	conflict := conflicts[l.conflict]
@@ -209,7 +208,7 @@ func (l *loader) segments(ctx context.Context, c *client, r *csv.Reader, columns
 		taken := 0
 		rows := func(yield func([]any) bool) {
 			for l.resume == "" || taken < l.every {
-				record, err := r.Read()
+				record, quoted, err := r.read()
 				if err != nil {
 					ended = true
 					if !errors.Is(err, io.EOF) {
@@ -220,7 +219,7 @@ func (l *loader) segments(ctx context.Context, c *client, r *csv.Reader, columns
 				taken++
 				row := make([]any, len(record))
 				for i, v := range record {
-					if v != l.null {
+					if quoted[i] || v != l.null {
 						row[i] = v
 					}
 				}
@@ -339,13 +338,10 @@ func (l *loader) reject(res *picodata.InsertResult) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	w := csv.NewWriter(f)
-	w.Comma = r.Comma
-	defer func() {
-		w.Flush()
-		err = errors.Join(err, w.Error(), f.Close())
-	}()
-	if err := w.Write(columns); err != nil {
+	comma, _ := utf8.DecodeRuneInString(l.delimiter)
+	w := newCSVWriter(f, comma)
+	defer func() { err = errors.Join(err, w.flush(), f.Close()) }()
+	if err := w.write(columns, nil); err != nil {
 		return 0, err
 	}
 	bad := map[int64]bool{}
@@ -353,7 +349,7 @@ func (l *loader) reject(res *picodata.InsertResult) (n int, err error) {
 		bad[number] = true
 	}
 	for number := int64(0); ; number++ {
-		record, err := r.Read()
+		record, quoted, err := r.read()
 		if errors.Is(err, io.EOF) {
 			return n, nil
 		}
@@ -362,7 +358,7 @@ func (l *loader) reject(res *picodata.InsertResult) (n int, err error) {
 		}
 		if number >= res.Rows || bad[number] {
 			n++
-			if err := w.Write(record); err != nil {
+			if err := w.write(record, quoted); err != nil {
 				return n, err
 			}
 		}

@@ -26,7 +26,7 @@ func TestLoad(t *testing.T) {
 	for i := range 3000 {
 		fmt.Fprintf(&b, "%d,\"a, \"\"b\"\"\n%d\",%d.5,2026-03-01T12:00:00Z\n", i, i, i)
 	}
-	b.WriteString("5000,,,\n")
+	b.WriteString("5000,,,\n5001,\"\",,\n5002,\"line\r\nbreak\",,\n") // what stands in quotes is kept: an empty text is no NULL
 	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -37,12 +37,12 @@ func TestLoad(t *testing.T) {
 		}
 		return fmt.Sprint(rows[0][0])
 	}
-	wants(t, s.must(t, "load", file, "CITIES"), "cities: 3001 inserted; ")
-	if count("id >= 0") != "3001" || count("name is null and area is null and founded is null") != "1" || count("area = 2.5") != "1" {
+	wants(t, s.must(t, "load", file, "CITIES"), "cities: 3003 inserted; ")
+	if count("id >= 0") != "3003" || count("name is null and area is null and founded is null") != "1" || count("area = 2.5") != "1" || count("name = ''") != "1" || count("name = 'line\r\nbreak'") != "1" {
 		t.Errorf("%s rows, %s of NULLs", count("id >= 0"), count("name is null"))
 	}
 	if n := len(c.Statements(picotest.SQL("INSERT INTO"))); n > 20 {
-		t.Errorf("%d INSERTs for 3001 rows", n)
+		t.Errorf("%d INSERTs for 3003 rows", n)
 	}
 	// Again: every key is there. The rows that aren't in can be loaded from the rejects.
 	left := filepath.Join(dir, "left.csv")
@@ -51,12 +51,12 @@ func TestLoad(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	wants(t, out, "cities: 0 inserted")
-	wants(t, diag, "3001 rows in "+left)
-	wants(t, s.must(t, "load", "--on-conflict", "skip", left, "cities"), "0 inserted, 3001 skipped")
+	wants(t, diag, "3003 rows in "+left)
+	wants(t, s.must(t, "load", "--on-conflict", "skip", left, "cities"), "0 inserted, 3003 skipped")
 	if err := c.Exec("delete from cities where id < 10"); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, s.must(t, "load", "--on-conflict", "skip", left, "cities"), "10 inserted, 2991 skipped")
+	wants(t, s.must(t, "load", "--on-conflict", "skip", left, "cities"), "10 inserted, 2993 skipped")
 	// Standard input, a delimiter, columns by flag, another NULL.
 	s.in = strings.NewReader("7001\tx\n7002\tNULL\n")
 	wants(t, s.must(t, "load", "--columns", "id,name", "--no-header", "--delimiter", `\t`, "--null", "NULL", "-", "cities"), "2 inserted")
