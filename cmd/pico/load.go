@@ -105,14 +105,12 @@ Exit codes: 0 all rows are in; 1 the load failed before it began; 2 wrong usage;
 	return cmd
 }
 
-func (l *loader) validate() error {
-	if l.delimiter == `\t` {
-		l.delimiter = "\t"
+func (l *loader) validate() (err error) {
+	if l.delimiter, err = checkDelimiter(l.delimiter); err != nil {
+		return err
 	}
 	_, known := conflicts[l.conflict]
 	switch {
-	case utf8.RuneCountInString(l.delimiter) != 1 || strings.ContainsAny(l.delimiter, "\"\r\n"):
-		return fmt.Errorf("--delimiter %q: want one character, no quote and no line break", l.delimiter)
 	case !known:
 		return fmt.Errorf("--on-conflict %q: want fail, skip or replace", l.conflict)
 	case l.maxErrors < 0:

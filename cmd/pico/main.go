@@ -5,6 +5,7 @@
 //	pico route     where the driver would send a statement, and why
 //	pico bench     how fast it is, and what happens meanwhile
 //	pico load      a CSV file into a table
+//	pico dump      a table into a CSV file
 //	pico drain     move the leadership away from an instance that is to be stopped
 //	pico shell     a SQL prompt that goes through the driver
 //	pico sim       a simulated cluster to connect to

@@ -100,7 +100,8 @@ variable PICODATA_DSN. A password in an argument shows in the list of processes:
 out and set PGPASSWORD, or name a file with passfile=.
 
 Exit codes: 0 all is well; 1 the command failed; 2 wrong usage or a wrong DSN;
-3 pico check found warnings; 4 pico check found faults, or statements of pico bench failed.`,
+3 pico check found warnings; 4 pico check found faults, statements of pico bench failed,
+or rows of pico load or pico dump are left.`,
 		Example: `  export PICODATA_DSN='picodata://app@node-a,node-b/' PGPASSWORD=…
   pico check
   pico topology --watch
@@ -111,7 +112,7 @@ Exit codes: 0 all is well; 1 the command failed; 2 wrong usage or a wrong DSN;
 	}
 	root.SetVersionTemplate("pico {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(t.newTopology(), t.newCheck(), t.newRoute(), t.newBench(), t.newLoad(), t.newDrain(), t.newShell(), t.newSim())
+	root.AddCommand(t.newTopology(), t.newCheck(), t.newRoute(), t.newBench(), t.newLoad(), t.newDump(), t.newDrain(), t.newShell(), t.newSim())
 	return root
 }
 

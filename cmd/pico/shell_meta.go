@@ -95,6 +95,7 @@ type tableInfo struct {
 	id           int64
 	name, engine string
 	distribution string // in words
+	tier         string // of a sharded table
 	columns      []columnInfo
 }
 
@@ -122,7 +123,7 @@ func readTables(ctx context.Context, c *client, name string) ([]tableInfo, error
 		if name == "" && strings.HasPrefix(t.name, "_pico_") || name != "" && t.name != name {
 			continue
 		}
-		t.distribution = distributionWords(distribution)
+		t.distribution, t.tier = distributionWords(distribution)
 		if err := json.Unmarshal(format, &t.columns); err != nil {
 			return nil, errors.Join(fmt.Errorf("the columns of %s: %w", t.name, err), rows.Close())
 		}
@@ -133,23 +134,25 @@ func readTables(ctx context.Context, c *client, name string) ([]tableInfo, error
 	return list, errors.Join(rows.Err(), rows.Close())
 }
 
-// distributionWords says {"ShardedImplicitly": [["id"], "murmur3", "default"]} as people do.
-func distributionWords(raw []byte) string {
+// globalTable is the distribution of a global table in words.
+const globalTable = "global"
+
+// distributionWords says {"ShardedImplicitly": [["id"], "murmur3", "default"]} as people do, and names the tier.
+func distributionWords(raw []byte) (words, tier string) {
 	var d map[string]json.RawMessage
 	if json.Unmarshal(raw, &d) != nil {
-		return string(raw)
+		return string(raw), ""
 	}
 	var parts []json.RawMessage
 	var key []string
-	var tier string
 	switch {
 	case d["Global"] != nil:
-		return "global"
+		return globalTable, ""
 	case d["ShardedImplicitly"] != nil && json.Unmarshal(d["ShardedImplicitly"], &parts) == nil && len(parts) == 3 &&
 		json.Unmarshal(parts[0], &key) == nil && json.Unmarshal(parts[2], &tier) == nil:
-		return fmt.Sprintf("by (%s) in tier %s", strings.Join(key, ", "), tier)
+		return fmt.Sprintf("by (%s) in tier %s", strings.Join(key, ", "), tier), tier
 	}
-	return string(raw)
+	return string(raw), ""
 }
 
 // print draws a small table of texts.
