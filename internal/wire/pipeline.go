@@ -161,11 +161,12 @@ func (c *Conn) nameAll(pieces []*Piece) {
 	}
 }
 
-// settleNames makes lib/pq know the names that the server knows now, in the order in which it counts them.
+// settleNames makes lib/pq know the names that the server knows now, in the order in which it counts them, and pass over those that were taken.
 func (c *Conn) settleNames(pieces []*Piece) {
 	last := -1
 	for i, p := range pieces {
-		if p.parse && p.parsed {
+		var e *Error
+		if p.parse && (p.parsed || errors.As(p.Err, &e) && refused(e.Cause) == refusalDuplicate) {
 			last = i
 		}
 	}
