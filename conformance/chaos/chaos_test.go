@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/picodata/go-picodata/conformance/internal/account"
 )
 
 var (
@@ -95,13 +97,13 @@ func TestScheduleRepeats(t *testing.T) {
 // The ledger finds what it is there for.
 func TestLedger(t *testing.T) {
 	for name, c := range map[string]struct {
-		said  said
+		said  account.Said
 		there int
 		wrong bool
 	}{
-		"acknowledged and there": {acknowledged, 1, false}, "acknowledged and lost": {acknowledged, 0, true}, "acknowledged and twice": {acknowledged, 2, true},
-		"in doubt and lost": {inDoubt, 0, false}, "in doubt and there": {inDoubt, 1, false}, "in doubt and twice": {inDoubt, 2, true},
-		"refused and absent": {refused, 0, false}, "refused and there": {refused, 1, true}, "never written": {0, 1, true},
+		"acknowledged and there": {account.Acknowledged, 1, false}, "acknowledged and lost": {account.Acknowledged, 0, true}, "acknowledged and twice": {account.Acknowledged, 2, true},
+		"in doubt and lost": {account.InDoubt, 0, false}, "in doubt and there": {account.InDoubt, 1, false}, "in doubt and twice": {account.InDoubt, 2, true},
+		"refused and absent": {account.Refused, 0, false}, "refused and there": {account.Refused, 1, true}, "never written": {0, 1, true},
 	} {
 		l := newLedger()
 		if c.said != 0 {
@@ -118,7 +120,7 @@ func TestLedger(t *testing.T) {
 	}
 	for n, wrong := range map[int]bool{4: true, 5: false, 6: false, 7: false, 8: true} {
 		l := newLedger()
-		l.counts[1] = &tally{acknowledged: 5, inDoubt: 2}
+		l.counts[1] = &account.Tally{Acknowledged: 5, InDoubt: 2}
 		l.settle(nil, map[int]int{1: n})
 		if (l.wrongs > 0) != wrong {
 			t.Errorf("a counter at %d: %v", n, l.wrong)

@@ -9,15 +9,7 @@ import (
 	"time"
 
 	picodata "github.com/picodata/go-picodata"
-)
-
-// said is what the driver said about a write.
-type said uint8
-
-const (
-	acknowledged said = iota + 1
-	inDoubt           // OutcomeUnknownError, or refused by some and perhaps applied by others
-	refused           // any other error: it must not have taken effect
+	"github.com/picodata/go-picodata/conformance/internal/account"
 )
 
 // ledger holds what was said about every write, and everything that is wrong.
@@ -25,8 +17,8 @@ type ledger struct {
 	begun time.Time
 
 	mu      sync.Mutex
-	rows    map[int]said
-	counts  map[int]*tally
+	rows    map[int]account.Said
+	counts  map[int]*account.Tally
 	errs    map[string]int
 	wrong   []string
 	wrongs  int
@@ -37,23 +29,9 @@ type ledger struct {
 	statements, succeeded, reads, writes, cancelled atomic.Int64
 }
 
-// tally is what was said about the increments of one shared row.
-type tally struct{ acknowledged, inDoubt int }
-
 func newLedger() *ledger {
 	now := time.Now()
-	return &ledger{rows: map[int]said{}, counts: map[int]*tally{}, errs: map[string]int{}, begun: now, lastEnd: now}
-}
-
-// verdict reads the driver's answer to a write.
-func verdict(err error) said {
-	switch {
-	case err == nil:
-		return acknowledged
-	case picodata.IsOutcomeUnknown(err), picodata.MayBePartial(err):
-		return inDoubt
-	}
-	return refused
+	return &ledger{rows: map[int]account.Said{}, counts: map[int]*account.Tally{}, errs: map[string]int{}, begun: now, lastEnd: now}
 }
 
 // wrote notes the answer to an INSERT of some keys.
@@ -62,7 +40,7 @@ func (l *ledger) wrote(err error, keys ...int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, k := range keys {
-		l.rows[k] = verdict(err)
+		l.rows[k] = account.Verdict(err)
 	}
 	if picodata.IsUniqueViolation(err) {
 		l.fault("keys %v: a unique violation of keys that nobody else has: the driver has run the INSERT twice: %v", keys, err)
@@ -75,7 +53,7 @@ func (l *ledger) collided(err error, keys ...int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, k := range keys {
-		l.rows[k] = verdict(err)
+		l.rows[k] = account.Verdict(err)
 	}
 	if err == nil {
 		l.fault("keys %v: an INSERT beside a key that is there was acknowledged", keys)
@@ -90,15 +68,10 @@ func (l *ledger) counted(err error, keys ...int) {
 	for _, key := range keys {
 		t := l.counts[key]
 		if t == nil {
-			t = &tally{}
+			t = &account.Tally{}
 			l.counts[key] = t
 		}
-		switch verdict(err) {
-		case acknowledged:
-			t.acknowledged++
-		case inDoubt:
-			t.inDoubt++
-		}
+		t.Add(account.Verdict(err))
 	}
 }
 
@@ -125,32 +98,7 @@ func (l *ledger) done(err error) {
 		l.lastEnd = now
 		return
 	}
-	l.errs[kindOfError(err)]++
-}
-
-func kindOfError(err error) string {
-	var e *picodata.Error
-	var unknown *picodata.OutcomeUnknownError
-	var prefix string
-	if errors.As(err, &unknown) {
-		prefix = "outcome unknown: "
-		if unknown.Partly {
-			prefix = "outcome unknown, partly: "
-		}
-	}
-	switch {
-	case errors.Is(err, context.Canceled):
-		return prefix + "cancelled"
-	case errors.Is(err, context.DeadlineExceeded):
-		return prefix + "deadline"
-	case errors.As(err, &e):
-		return prefix + e.Kind.String()
-	case prefix != "":
-		return prefix + "connection lost"
-	case picodata.IsRetryable(err):
-		return fmt.Sprintf("not run (%T)", err)
-	}
-	return fmt.Sprintf("%T", err)
+	l.errs[account.Cause(err)]++
 }
 
 func (l *ledger) report(format string, args ...any) {
@@ -172,13 +120,13 @@ func (l *ledger) settle(rows map[int]int, counts map[int]int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for key, s := range l.rows {
-		n := rows[key]
-		switch {
-		case s == acknowledged && n != 1:
-			l.fault("key %d was acknowledged and is there %d times", key, n)
-		case s == inDoubt && n > 1:
-			l.fault("key %d is in doubt and there %d times", key, n)
-		case s == refused && n != 0:
+		switch n := rows[key]; s.Row(n) {
+		case account.Kept:
+		case account.Lost:
+			l.fault("key %d was acknowledged and isn't there", key)
+		case account.Doubled:
+			l.fault("key %d is there %d times", key, n)
+		case account.Lied:
 			l.fault("key %d: the driver said that it hasn't run, and it is there", key)
 		}
 	}
@@ -188,8 +136,8 @@ func (l *ledger) settle(rows map[int]int, counts map[int]int) {
 		}
 	}
 	for key, t := range l.counts {
-		if n := counts[key]; n < t.acknowledged || n > t.acknowledged+t.inDoubt {
-			l.fault("counter %d is %d; %d increments were acknowledged, %d are in doubt", key, n, t.acknowledged, t.inDoubt)
+		if f, _ := t.Judge(counts[key]); f != account.Kept {
+			l.fault("counter %d is %d; %d increments were acknowledged, %d are in doubt", key, counts[key], t.Acknowledged, t.InDoubt)
 		}
 	}
 }

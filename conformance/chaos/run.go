@@ -13,6 +13,7 @@ import (
 	"time"
 
 	picodata "github.com/picodata/go-picodata"
+	"github.com/picodata/go-picodata/conformance/internal/account"
 	"github.com/picodata/go-picodata/options"
 	"github.com/picodata/go-picodata/picotest"
 )
@@ -224,9 +225,9 @@ func report(cfg Config, l *ledger, b *breaker, s *picodata.Stats) *Report {
 	ack, doubt, no := 0, 0, 0
 	for _, v := range l.rows {
 		switch v {
-		case acknowledged:
+		case account.Acknowledged:
 			ack++
-		case inDoubt:
+		case account.InDoubt:
 			doubt++
 		default:
 			no++
