@@ -153,6 +153,9 @@ func (it *BatchItem) Rows() (*sql.Rows, error) {
 
 // Scan reads the first row, as (*sql.Row).Scan does: without a row the error is sql.ErrNoRows.
 func (it *BatchItem) Scan(dest ...any) error {
+	if it.it.Err == nil && len(it.it.Rows) > 0 && scanAsIs(dest, it.it.Rows[0]) {
+		return nil
+	}
 	rows, err := it.Rows()
 	if err != nil {
 		return err
@@ -165,6 +168,51 @@ func (it *BatchItem) Scan(dest ...any) error {
 		return sql.ErrNoRows
 	}
 	return rows.Scan(dest...)
+}
+
+// scanAsIs does what (*sql.Row).Scan does where each value has its destination's type: a batch is scanned once a statement, and
+// database/sql takes a handle and a goroutine for its rows. It is false where any value has to be converted.
+func scanAsIs(dest []any, row []driver.Value) bool {
+	if len(dest) != len(row) {
+		return false
+	}
+	for i, v := range row {
+		done := false
+		switch v := v.(type) {
+		case int64:
+			done = set(dest[i], v)
+			if d, ok := dest[i].(*int); ok && d != nil && int64(int(v)) == v {
+				*d, done = int(v), true
+			}
+		case float64:
+			done = set(dest[i], v)
+		case bool:
+			done = set(dest[i], v)
+		case string:
+			done = set(dest[i], v)
+		case time.Time:
+			done = set(dest[i], v)
+		case []byte:
+			if d, ok := dest[i].(*string); ok && d != nil {
+				*d, done = string(v), true
+			} else {
+				done = set(dest[i], slices.Clone(v))
+			}
+		}
+		if !done {
+			return false
+		}
+	}
+	return true
+}
+
+// set sets a destination of just that type.
+func set[T any](dest any, v T) bool {
+	d, ok := dest.(*T)
+	if ok = ok && d != nil; ok {
+		*d = v
+	}
+	return ok
 }
 
 // buffered is an answer in memory. It is its own driver, so that what reads it is an ordinary *sql.Rows, with the

@@ -3,13 +3,16 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	picodata "github.com/picodata/go-picodata"
 	"github.com/picodata/go-picodata/options"
@@ -81,6 +84,9 @@ func batches(ctx context.Context, out io.Writer, name string, d time.Duration, t
 	}
 	defer other.Close(ctx)
 	const query = "SELECT v FROM batched WHERE id = $1"
+	if _, err := other.PgConn().Prepare(ctx, "each", query, nil); err != nil {
+		return err
+	}
 	return turns(ctx, out, fmt.Sprintf("%d keyed SELECTs, %s", batchReads, name), d, []contender{
 		{name: "picodata.Batch", units: batchReads, once: func(ctx context.Context) error {
 			b := picodata.NewBatch()
@@ -123,7 +129,38 @@ func batches(ctx context.Context, out io.Writer, name string, d time.Duration, t
 			}
 			return r.Close()
 		}},
+		{name: "pgx, a Sync for each, as Batch has", units: batchReads, once: func(ctx context.Context) error {
+			return syncEach(ctx, other.PgConn())
+		}},
 	})
+}
+
+// syncEach reads the rows as a Batch does on the wire: PostgreSQL ends a transaction at each Sync and writes its answer out, which SendBatch has it do once.
+func syncEach(ctx context.Context, c *pgconn.PgConn) error {
+	p := c.StartPipeline(ctx)
+	for k := range batchReads {
+		p.SendQueryPrepared("each", [][]byte{strconv.AppendInt(nil, int64(k), 10)}, nil, nil)
+		p.SendPipelineSync()
+	}
+	if err := p.Flush(); err != nil {
+		return errors.Join(err, p.Close())
+	}
+	for {
+		result, err := p.GetResults()
+		if err != nil {
+			return errors.Join(err, p.Close())
+		}
+		switch r := result.(type) {
+		case nil:
+			return p.Close()
+		case *pgconn.ResultReader:
+			for r.NextRow() {
+			}
+			if _, err := r.Close(); err != nil {
+				return errors.Join(err, p.Close())
+			}
+		}
+	}
 }
 
 // multiRow is an INSERT of so many rows of two columns that replaces what is there.
