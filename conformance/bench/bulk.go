@@ -201,8 +201,8 @@ func loads(ctx context.Context, out io.Writer, name string, d, delay time.Durati
 		byOwner[p.Node.Name] = append(byOwner[p.Node.Name], k)
 	}
 	text := multiRow(chunk)
-	stmts := map[string]*sql.Stmt{}
-	for node := range byOwner {
+	stmts, tails := map[string]*sql.Stmt{}, map[string]*sql.Stmt{}
+	for node, keys := range byOwner {
 		owner, err := direct(cluster, cfg, node)
 		if err != nil {
 			return err
@@ -210,6 +210,9 @@ func loads(ctx context.Context, out io.Writer, name string, d, delay time.Durati
 		defer owner.Close()
 		owner.SetMaxIdleConns(2)
 		if stmts[node], err = owner.PrepareContext(ctx, text); err != nil {
+			return err
+		}
+		if tails[node], err = owner.PrepareContext(ctx, multiRow(len(keys)%chunk)); err != nil {
 			return err
 		}
 	}
@@ -248,8 +251,12 @@ func loads(ctx context.Context, out io.Writer, name string, d, delay time.Durati
 			for node, keys := range byOwner {
 				for w := range 2 {
 					group.Go(func() {
-						for from := w * chunk; from+chunk <= len(keys); from += 2 * chunk {
-							if err := insert(ctx, stmts[node], keys[from:from+chunk]); err != nil {
+						for from := w * chunk; from < len(keys); from += 2 * chunk {
+							s, to := stmts[node], from+chunk
+							if to > len(keys) {
+								s, to = tails[node], len(keys)
+							}
+							if err := insert(ctx, s, keys[from:to]); err != nil {
 								errs <- err
 								return
 							}

@@ -98,6 +98,31 @@ type row struct {
 	size   int
 }
 
+// part is what an owner's next chunk has so far.
+type part struct {
+	rows   []row
+	values []driver.Value // of all rows
+	size   int
+}
+
+func (p *part) add(r row, values []driver.Value, most int) {
+	if p.rows == nil {
+		p.rows, p.values = make([]row, 0, most), make([]driver.Value, 0, most*len(values))
+	}
+	from := len(p.values)
+	p.values = append(p.values, values...)
+	r.values = p.values[from:len(p.values):len(p.values)]
+	p.rows = append(p.rows, r)
+	p.size += r.size
+}
+
+// take gives the chunk and begins the next.
+func (p *part) take() []row {
+	rows := p.rows
+	*p = part{}
+	return rows
+}
+
 type load struct {
 	Config
 	t     Target
@@ -120,38 +145,39 @@ type load struct {
 func Run(ctx context.Context, cfg Config, t Target, rows iter.Seq[[]any]) (Result, error) {
 	l := &load{Config: cfg, t: t, ctx: ctx, owners: map[string]int64{}, texts: map[shape]string{}, queues: map[string]chan []row{}, begun: cfg.Now()}
 	defer l.finish() // where the sequence panics
-	pending := map[string][]row{}
-	sizes := map[string]int{}
+	pending := map[string]*part{}
+	scratch := make([]driver.Value, cfg.Columns)
 	for values := range rows {
 		r := row{number: l.res.Rows}
 		if l.counted() {
 			l.account([]row{r}, nil, Unsent)
 			break
 		}
-		if err := l.convert(&r, values); err != nil {
+		if err := l.convert(&r, scratch, values); err != nil {
 			if !l.account([]row{r}, err, Refused) {
 				break
 			}
 			continue
 		}
-		owner := t.Owner(r.values)
-		if sizes[owner]+r.size > cfg.ChunkSize && len(pending[owner]) > 0 {
-			l.hand(owner, pending[owner])
-			pending[owner], sizes[owner] = nil, 0
+		owner := t.Owner(scratch)
+		p := pending[owner]
+		if p == nil {
+			p = &part{}
+			pending[owner] = p
 		}
-		if pending[owner] == nil {
-			pending[owner] = make([]row, 0, cfg.ChunkRows)
+		if p.size+r.size > cfg.ChunkSize && len(p.rows) > 0 {
+			l.hand(owner, p.take())
 		}
-		pending[owner] = append(pending[owner], r)
-		sizes[owner] += r.size
-		if len(pending[owner]) == cfg.ChunkRows {
-			l.hand(owner, pending[owner])
-			pending[owner], sizes[owner] = nil, 0
+		p.add(r, scratch, cfg.ChunkRows)
+		if len(p.rows) == cfg.ChunkRows {
+			l.hand(owner, p.take())
 		}
 	}
-	for owner, rest := range pending {
-		if len(rest) > 0 {
-			l.hand(owner, rest)
+	for owner, p := range pending {
+		for rest := p.rows; len(rest) > 0; { // the steps of the ladder, so that an owner's workers share them
+			n := l.step(len(rest))
+			l.hand(owner, rest[:n])
+			rest = rest[n:]
 		}
 	}
 	l.finish()
@@ -185,17 +211,16 @@ func (l *load) counted() (over bool) {
 // unknown outcome. mu is held.
 func (l *load) over() bool { return l.failure != nil || l.ctx.Err() != nil }
 
-func (l *load) convert(r *row, values []any) error {
+func (l *load) convert(r *row, into []driver.Value, values []any) error {
 	if len(values) != l.Columns {
 		return fmt.Errorf("row %d has %d values for %d columns", r.number, len(values), l.Columns)
 	}
-	r.values = make([]driver.Value, len(values))
 	for i, v := range values {
 		x, err := l.Convert(v)
 		if err != nil {
 			return fmt.Errorf("row %d, value %d: %w", r.number, i+1, err)
 		}
-		r.values[i] = x
+		into[i] = x
 		r.size += 8
 		if s, ok := x.(string); ok {
 			r.size += len(s)
@@ -224,13 +249,18 @@ func (l *load) hand(owner string, chunk []row) {
 // insert runs a chunk as statements of sizes from a small ladder, so that a connection parses few texts.
 func (l *load) insert(owner string, chunk []row, m moves) {
 	for len(chunk) > 0 {
-		n := len(chunk)
-		if n < l.ChunkRows {
-			n = 1 << (bits.Len(uint(n)) - 1)
-		}
+		n := l.step(len(chunk))
 		l.statement(owner, chunk[:n], m)
 		chunk = chunk[n:]
 	}
+}
+
+// step is how many of so many rows make the next statement.
+func (l *load) step(rows int) int {
+	if rows < l.ChunkRows {
+		return 1 << (bits.Len(uint(rows)) - 1)
+	}
+	return rows
 }
 
 // moves tells how often, and since when, rows have found no owner.
