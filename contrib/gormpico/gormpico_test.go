@@ -614,3 +614,61 @@ func TestDistinctCount(t *testing.T) {
 		t.Errorf("of two columns: %v", err)
 	}
 }
+
+// TestBatchesSplit: with split_inserts=on the INSERTs of a batch creation go to the owners of their rows, none is passed on, and each owner's rows are one flight.
+func TestBatchesSplit(t *testing.T) {
+	for more, forwarded := range map[string]bool{"": true, "&split_inserts=on": false} {
+		c, db := start(t, more, Config{BatchRows: 256})
+		if err := db.AutoMigrate(&pair{}); err != nil {
+			t.Fatal(err)
+		}
+		untilKnown(t, db, `INSERT INTO "pairs" ("id","n") VALUES ($1,$2),($3,$4)`, 1, 1, 2, 2)
+		rows := make([]pair, 100)
+		create := map[string]func() *gorm.DB{
+			"Create":          func() *gorm.DB { return db.Create(&rows) },
+			"CreateInBatches": func() *gorm.DB { return db.CreateInBatches(&rows, 50) },
+		}
+		for id, name := range []string{"Create", "CreateInBatches"} {
+			for i := range rows {
+				rows[i] = pair{int64(id*1000 + i + 1), int64(i)}
+			}
+			c.ResetCounters()
+			if r := create[name](); r.Error != nil || r.RowsAffected != 100 {
+				t.Fatalf("%q, %s: %d rows, %v", more, name, r.RowsAffected, r.Error)
+			}
+			hops := 0
+			nodes := map[string]int{}
+			for _, s := range c.Statements(picotest.SQL("INSERT INTO")) {
+				hops += s.Hops
+				nodes[s.Node]++
+			}
+			if hops > 0 != forwarded || !forwarded && len(nodes) != 2 {
+				t.Errorf("%q, %s: %d hops, INSERTs by node %v", more, name, hops, nodes)
+			}
+		}
+	}
+}
+
+// untilKnown waits until the driver knows the table of an INSERT of two owners' rows.
+func untilKnown(t *testing.T, db *gorm.DB, query string, args ...any) {
+	t.Helper()
+	pool, err := db.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := picodata.Unwrap(pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10_000 {
+		p, err := conn.Explain(t.Context(), query, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Reason == "several_owners" {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatal("the table is never known")
+}
