@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -13,7 +14,16 @@ import (
 	"github.com/picodata/go-picodata/picotest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// childArgs is the environment variable that makes the test binary the tool itself, with these arguments, one a line.
+const childArgs = "PICO_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if args := os.Getenv(childArgs); args != "" {
+		os.Args = append([]string{"pico"}, strings.Split(args, "\n")...)
+		main()
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // secrets are the passwords of all tests: no command but sim may show one.
 var secrets = []string{"Passw0rd", "T0psecret", "hunter2"}
