@@ -352,3 +352,39 @@ func TestStaleReads(t *testing.T) {
 		})
 	}
 }
+
+// Nobody is at a leader when it dies. The first statement for it is the one that finds out, by a dial that is refused: it waits like
+// all others, and isn't handed to another node, where it would hang and end as of unknown outcome. So do those of a Batch.
+func TestFirstStatementAfterADeathWaits(t *testing.T) {
+	for _, batch := range []bool{false, true} {
+		t.Run(fmt.Sprint("batch=", batch), func(t *testing.T) {
+			mourning(t, func(t *testing.T, w *world, keys map[string][]int) {
+				const query = "update t set v = v + 1 where id = $1"
+				orphan, other := keys["default_2"][0], keys["default_1"][0]
+				w.must(query, orphan)
+				w.must(query, other)
+				w.cluster.Leader("default_2").Kill()
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				var err error
+				if batch {
+					b := picodata.NewBatch()
+					first, second := b.Queue(query, orphan), b.Queue(query, other)
+					_ = b.Run(ctx, w.DB)
+					if err = first.Err(); second.Err() != nil {
+						t.Errorf("a neighbour: %v", second.Err())
+					}
+				} else {
+					_, err = w.ExecContext(ctx, query, orphan)
+				}
+				var leaderless *picodata.LeaderlessError
+				if !errors.As(err, &leaderless) || picodata.IsOutcomeUnknown(err) {
+					t.Errorf("want a wait for the next leader, got %v", err)
+				}
+				if n := w.cluster.Hanging(); n > 0 {
+					t.Errorf("%d statements hang on servers", n)
+				}
+			}, options.WithRouting(options.RoutingKeys))
+		})
+	}
+}

@@ -16,6 +16,7 @@ type line struct {
 	kind string
 
 	acknowledged, refused, unknown int
+	late                           int            // unknown, and begun after something had died
 	causes                         map[string]int // of those that were refused or unknown
 	doubled, lost, lied            int
 	slowest                        time.Duration
@@ -44,7 +45,8 @@ type book struct {
 	rows    map[int]*row
 	globals map[int]*row
 	numbers map[int]*number
-	notes   []string // the first things that are wrong, in words
+	struck  time.Time // when something died, the zero time before
+	notes   []string  // the first things that are wrong, in words
 }
 
 func newBook() *book {
@@ -56,7 +58,8 @@ func newBook() *book {
 }
 
 // note counts a call.
-func (b *book) note(kind int, healthy bool, took time.Duration, err error) {
+func (b *book) note(kind int, healthy bool, began time.Time, err error) {
+	took := time.Since(began)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := b.lines[kind]
@@ -70,10 +73,20 @@ func (b *book) note(kind int, healthy bool, took time.Duration, err error) {
 		return
 	case account.InDoubt:
 		l.unknown++
+		if !b.struck.IsZero() && began.After(b.struck) {
+			l.late++
+		}
 	case account.Refused:
 		l.refused++
 	}
 	l.causes[account.Cause(err)]++
+}
+
+// strikes notes that something has just died.
+func (b *book) strikes() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.struck = time.Now()
 }
 
 // wrote notes what was said about the INSERT of rows that nobody else writes.

@@ -91,6 +91,9 @@ func TestKillOfALeader(t *testing.T) {
 				if s.unknown > 16 || r.inFlight == 0 || held.Load() == 0 { // a Batch is one call, and has several statements there
 					t.Errorf("%d of unknown outcome; %d were under way, %d of them held", s.unknown, r.inFlight, held.Load())
 				}
+				if s.late > 0 {
+					t.Errorf("%d statements that began after the death are of unknown outcome: they were sent to where they hang", s.late)
+				}
 				if s.refused > 0 {
 					t.Errorf("%d failed for good: %s", s.refused, s.reasons())
 				}

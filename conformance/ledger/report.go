@@ -30,6 +30,7 @@ func (r *result) sum() *line {
 		total.acknowledged += l.acknowledged
 		total.refused += l.refused
 		total.unknown += l.unknown
+		total.late += l.late
 		total.doubled += l.doubled
 		total.lost += l.lost
 		total.lied += l.lied
@@ -66,7 +67,7 @@ func table(out io.Writer, first string, lines []*line, markdown bool) error {
 
 // print writes a result: each kind's line, then why statements failed, then what is wrong.
 func (r *result) print(out io.Writer, markdown bool) error {
-	fmt.Fprintf(out, "\n%s: %d statements under way when it struck\n\n", r.event, r.inFlight)
+	fmt.Fprintf(out, "\n%s: %d statements under way when it struck; %d of unknown outcome began later\n\n", r.event, r.inFlight, r.sum().late)
 	if err := table(out, "kind", r.lines, markdown); err != nil {
 		return err
 	}

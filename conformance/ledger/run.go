@@ -43,6 +43,7 @@ type run struct {
 	instances    []metadata.Instance
 	victim, heir metadata.Instance // a leader, and a replica of the same replicaset
 	homes        []map[string]bool // two halves of the replicasets; the victim's is in the second
+	book         *book             // of the event
 	busy         atomic.Int64      // statements under way
 	inFlight     int64             // the most that were when something was struck
 }
@@ -195,6 +196,7 @@ func (r *run) healthy(ctx context.Context) error {
 func (r *run) strike(ctx context.Context, how func(context.Context, string) error, in metadata.Instance) error {
 	before := r.busy.Load()
 	err := how(ctx, in.Name)
+	r.book.strikes()
 	r.inFlight = max(r.inFlight, before, r.busy.Load())
 	return err
 }
@@ -237,6 +239,7 @@ func (r *run) event(ctx context.Context, e event) (res *result, err error) {
 	}
 	r.inFlight = 0
 	b := newBook()
+	r.book = b
 	eventErr, err := r.load(ctx, e, b)
 	if err != nil {
 		return nil, err

@@ -100,7 +100,7 @@ func (w *worker) work(end <-chan struct{}, limit, pause time.Duration, busy *ato
 		if st := kinds[w.kind].next(w, ctx); st.run != nil {
 			began := time.Now()
 			err := st.run(ctx)
-			w.book.note(w.kind, w.healthy, time.Since(began), err)
+			w.book.note(w.kind, w.healthy, began, err)
 			if st.said != nil {
 				st.said(err)
 			}

@@ -32,12 +32,18 @@ func (r *run) acquire() error {
 		tx.Lost = true
 		return ErrTxLost
 	}
-	req, err := r.request()
-	if err != nil {
-		return err
-	}
-	if l, err = r.leaseFor(req); err != nil {
-		return err
+	for {
+		req, err := r.request()
+		if err != nil {
+			return err
+		}
+		if l, err = r.leaseFor(req); err != nil {
+			return err
+		}
+		if !r.overtaken() {
+			break
+		}
+		l.Release()
 	}
 	r.x.routing.tally(&r.plan, l.Node())
 	r.lease, r.extra = l, busy
@@ -45,6 +51,16 @@ func (r *run) acquire() error {
 		r.c.pin(l)
 	}
 	return nil
+}
+
+// overtaken reports whether a leader has been found dead since the operation was planned, by the very dial perhaps that was
+// refused before another node was taken. There it would hang: it is planned anew.
+func (r *run) overtaken() bool {
+	if !r.x.dead.hurt.Load() {
+		return false
+	}
+	why, _ := r.heldUp()
+	return why != nil
 }
 
 // risky reports whether the operation must not be handed to a connection whose peer is gone: its

@@ -212,6 +212,19 @@ func (x *Executor) group(items []*Item) []*group {
 	return groups
 }
 
+// overtaken puts a group off whose leader has been found dead since it was planned: its items are planned anew, together.
+func (g *group) overtaken() bool {
+	for _, it := range g.items {
+		if it.run.overtaken() {
+			for _, it := range g.items {
+				it.Err, it.wait = errAgain, 0
+			}
+			return true
+		}
+	}
+	return false
+}
+
 // fly runs a group on one connection.
 func (x *Executor) fly(ctx context.Context, g *group) {
 	first := &g.items[0].run
@@ -220,6 +233,10 @@ func (x *Executor) fly(ctx context.Context, g *group) {
 		for _, it := range g.items {
 			it.fail(it.run.unrun(err))
 		}
+		return
+	}
+	if g.overtaken() {
+		l.Release()
 		return
 	}
 	w := wireOf(l.Conn())

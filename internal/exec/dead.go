@@ -28,11 +28,12 @@ type dead struct {
 	hurt    atomic.Bool                            // leaders, or a replicaset that nobody leads
 	vacant  atomic.Pointer[[]metadata.Replicaset]  // those whose last leader is gone and that have no other yet; nil: none
 
-	mu      sync.Mutex
-	changed chan struct{} // closed and replaced when waits should be looked at again
-	probes  sync.WaitGroup
-	alarms  map[string]alarm
-	behind  map[string]bool // replicasets whose replicas answer reads meanwhile
+	mu       sync.Mutex
+	changed  chan struct{} // closed and replaced when waits should be looked at again
+	probes   sync.WaitGroup
+	suspects map[string]bool // leaders that are being asked whether they are there
+	alarms   map[string]alarm
+	behind   map[string]bool // replicasets whose replicas answer reads meanwhile
 
 	// tick counts halves of suspect_after while statements are under way, so that a statement that waits for long
 	// is found without a clock per statement.
@@ -45,7 +46,7 @@ type deadLeader struct {
 	node        *pool.NodeInfo
 	incarnation uint64
 	since       time.Time
-	frozen      bool // its connections stand, and nothing comes over them
+	frozen      bool // a probe found it: its connections may stand, and nothing comes over them
 	waiting     atomic.Int64
 
 	// Under dead.mu: who waits has it asked again, one at a time.
@@ -209,11 +210,32 @@ func (x *Executor) suspect(n *pool.NodeInfo, shown bool) {
 	d := &x.dead
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.suspects[n.ID] {
+		return
+	}
+	if d.suspects == nil {
+		d.suspects = map[string]bool{}
+	}
+	d.suspects[n.ID] = true
 	x.probe(func() {
-		if !x.answers(n) && !x.closed.Load() {
+		alive := x.answers(n)
+		d.mu.Lock()
+		delete(d.suspects, n.ID)
+		d.mu.Unlock()
+		if !alive && !x.closed.Load() {
 			x.giveUp(n, true)
 		}
 	})
+}
+
+// lostTo has a leader asked that has just ended a connection under a statement: until its death is known, others' statements go
+// to where they hang.
+func (x *Executor) lostTo(n *pool.NodeInfo) {
+	if topo := x.Cluster.Topology(); topo != nil && n.Replicaset != "" {
+		if l, ok := topo.Leader(n.Replicaset); ok && l.UUID == n.ID {
+			x.suspect(n, false)
+		}
+	}
 }
 
 // probe runs f on its own, unless the executor is closed, which waits for it. dead.mu is held.

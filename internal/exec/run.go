@@ -316,6 +316,7 @@ func (r *run) conclude(err error, delivered bool) outcome {
 	}
 	if v.connErr {
 		x.routing.health.Error(n.Replicaset, x.Clock.Now())
+		x.lostTo(n)
 	}
 	if v.kind == servererr.Stale || v.kind == servererr.Schema {
 		x.routing.outdated(r.text)
