@@ -70,12 +70,12 @@ Exit codes: 0 all statements succeeded; 1 the run failed; 2 wrong usage; 4 state
   pico bench --statements shop.yaml --yes --json`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := b.validate(); err != nil {
+				return err
+			}
 			var err error
 			if b.cfg, err = t.chooseOnly(&g, args); err != nil {
 				return err
-			}
-			if err := b.load.validate(); err != nil {
-				return &usageError{err}
 			}
 			if cmd.Flags().Changed("count") && !cmd.Flags().Changed("duration") {
 				b.load.duration = 0
@@ -110,6 +110,18 @@ Exit codes: 0 all statements succeeded; 1 the run failed; 2 wrong usage; 4 state
 		}
 	}
 	return cmd
+}
+
+// validate refuses what is wrong whatever the cluster.
+func (b *bench) validate() error {
+	if err := b.load.validate(); err != nil {
+		return &usageError{err}
+	}
+	if b.file != "" || b.sql != "" {
+		return nil
+	}
+	_, err := mixed(b.mix, kinds(ownTable, new(atomic.Int64), 0))
+	return err
 }
 
 // run does the whole thing.
@@ -195,9 +207,7 @@ func (b *bench) ownStatements() ([]statement, error) {
 	case len(b.args) > 0:
 		return nil, &usageError{errors.New("--arg without --sql")}
 	default:
-		known := kinds(ownTable, new(atomic.Int64), 0)
-		_, err := mixed(b.mix, known) // a mistake must not cost a table
-		return nil, err
+		return nil, nil
 	}
 	var writes []string
 	for i := range list {

@@ -54,12 +54,12 @@ statements are read from standard input, and the exit code is 4 if one failed.
   pico shell < schema.sql`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, known := formats[format]; !known {
+				return &usageError{fmt.Errorf("--format %q: want table, csv or json", format)}
+			}
 			cfg, err := t.chooseOnly(&g, args)
 			if err != nil {
 				return err
-			}
-			if _, known := formats[format]; !known {
-				return &usageError{fmt.Errorf("--format %q: want table, csv or json", format)}
 			}
 			s := &shell{t: t, out: cmd.OutOrStdout(), diag: cmd.ErrOrStderr(), format: format}
 			return s.run(cmd.Context(), cfg, g.wait, commands, cmd.InOrStdin())
