@@ -217,3 +217,21 @@ func TestArguments(t *testing.T) {
 		}
 	}
 }
+
+// Of a cluster that others run, events happen as far as something says how: a switchover in SQL, and no kill.
+func TestADSNAlone(t *testing.T) {
+	c := picotest.Start(t, picotest.Config{Scale: 0.01})
+	var out bytes.Buffer
+	err := ledger(t.Context(), []string{"-dsn", c.AdminDSN(), "-events", "switchover,kill-leader", "-before", "50ms", "-after", "50ms", "-format", "markdown", "-lost"}, &out, io.Discard)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	for _, want := range []string{"kill-leader is left out", "| kind | acknowledged |", "| keyed INSERT | ", "| switchover | "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	if rows, err := c.Query("SELECT name FROM _pico_table WHERE name = 'ledger_rows'"); err != nil || len(rows) > 0 {
+		t.Errorf("left behind: %v, %v", rows, err)
+	}
+}
