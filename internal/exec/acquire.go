@@ -40,7 +40,7 @@ func (r *run) acquire() error {
 		if l, err = r.leaseFor(req); err != nil {
 			return err
 		}
-		if !r.overtaken() {
+		if !r.x.dead.hurt.Load() || !r.overtaken() {
 			break
 		}
 		l.Release()
@@ -56,9 +56,6 @@ func (r *run) acquire() error {
 // overtaken reports whether a leader has been found dead since the operation was planned, by the very dial perhaps that was
 // refused before another node was taken. There it would hang: it is planned anew.
 func (r *run) overtaken() bool {
-	if !r.x.dead.hurt.Load() {
-		return false
-	}
 	why, _ := r.heldUp()
 	return why != nil
 }

@@ -215,7 +215,7 @@ func (x *Executor) group(items []*Item) []*group {
 // overtaken puts a group off whose leader has been found dead since it was planned: its items are planned anew, together.
 func (g *group) overtaken() bool {
 	for _, it := range g.items {
-		if it.run.overtaken() {
+		if it.run.x.dead.hurt.Load() && it.run.overtaken() {
 			for _, it := range g.items {
 				it.Err, it.wait = errAgain, 0
 			}
