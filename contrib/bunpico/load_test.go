@@ -32,7 +32,9 @@ func TestLoad(t *testing.T) {
 	}
 	nodes := map[string]int{}
 	for _, s := range c.Statements(picotest.SQL("INSERT INTO")) {
-		nodes[s.Node]++
+		if s.ErrText == "" { // what a slow machine makes go to another node is refused there (forward = off)
+			nodes[s.Node]++
+		}
 		if s.Hops > 0 {
 			t.Errorf("passed on: %s", s.SQL)
 		}

@@ -640,7 +640,9 @@ func TestBatchesSplit(t *testing.T) {
 			nodes := map[string]int{}
 			for _, s := range c.Statements(picotest.SQL("INSERT INTO")) {
 				hops += s.Hops
-				nodes[s.Node]++
+				if s.ErrText == "" { // what a slow machine makes go to another node is refused there (forward = off)
+					nodes[s.Node]++
+				}
 			}
 			if hops > 0 != forwarded || !forwarded && len(nodes) != 2 {
 				t.Errorf("%q, %s: %d hops, INSERTs by node %v", more, name, hops, nodes)

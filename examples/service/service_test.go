@@ -129,13 +129,16 @@ func TestLoad(t *testing.T) {
 			t.Fatalf("%d", code)
 		}
 	}
-	inserts := c.Statements(picotest.SQL(`INSERT INTO "orders"`))
-	for _, st := range inserts {
+	n := 0
+	for _, st := range c.Statements(picotest.SQL(`INSERT INTO "orders"`)) {
 		if st.Hops != 0 {
 			t.Errorf("rows were forwarded: %d hops", st.Hops)
 		}
+		if st.ErrText == "" { // a machine so slow that a login takes 250 ms has a chunk go to another node, which refuses it (forward = off)
+			n++
+		}
 	}
-	if n := len(inserts); n != 16 { // a load: 500 and 300 = 256+32+8+4 of one owner, 400 = 256+128+16 of the other
+	if n != 16 { // a load: 500 and 300 = 256+32+8+4 of one owner, 400 = 256+128+16 of the other
 		t.Errorf("%d INSERTs for two loads of 1200 rows, want 16", n)
 	}
 	var got total
