@@ -93,7 +93,7 @@ func (r *run) request() (req pool.Request, err error) {
 	if r.risky() {
 		req.Avoid, req.Look = r.x.roles.avoid(r.avoid), true
 	}
-	req.Avoid = r.x.dead.avoid(req.Avoid)
+	req.Avoid = r.x.avoidDead(req.Avoid)
 	return req, nil
 }
 

@@ -99,15 +99,20 @@ func (d *dead) of(instance string) *deadLeader {
 	return (*m)[instance]
 }
 
-// avoid adds the frozen ones to the nodes that a statement isn't handed to unless nobody else is there.
-func (d *dead) avoid(list [4]string) [4]string {
-	m := d.leaders.Load()
+// avoidDead adds the frozen leaders to the nodes that a statement isn't handed to unless nobody else is there. It has them asked
+// again: no statement that waits, and no dial of the pool's, would find out that one is back.
+func (x *Executor) avoidDead(list [4]string) [4]string {
+	m := x.dead.leaders.Load()
 	if m == nil {
 		return list
 	}
 	return avoiding(list, func(yield func(string) bool) {
 		for uuid, l := range *m {
-			if l.frozen && !yield(uuid) { // of those that can't be connected to the pool knows
+			if !l.frozen { // the pool knows of those that can't be connected to
+				continue
+			}
+			x.reprobe(l)
+			if !yield(uuid) {
 				return
 			}
 		}
