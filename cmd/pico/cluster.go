@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"regexp"
@@ -98,6 +99,20 @@ func (t *tool) open(cfg *options.Config, opts ...options.Option) (*client, error
 		return nil, err
 	}
 	return &client{Connector: c, db: sql.OpenDB(c), log: log}, nil
+}
+
+// reach runs f on a cluster that has answered, and closes it. start ends when the time to wait for it is over.
+func (t *tool) reach(ctx context.Context, cfg *options.Config, wait time.Duration, f func(start context.Context, c *client) error) error {
+	c, err := t.open(cfg)
+	if err != nil {
+		return err
+	}
+	start, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	if err = c.db.PingContext(start); err == nil {
+		err = f(start, c)
+	}
+	return errors.Join(err, c.Close())
 }
 
 // Close closes the pool and with it the connector.

@@ -7,7 +7,32 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
 )
+
+// csvFormat is what a command's flags say of its CSV file.
+type csvFormat struct {
+	delimiter, null string
+	comma           rune // the delimiter, once check has read it
+}
+
+func (f *csvFormat) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.delimiter, "delimiter", ",", "what stands between values, one character; \\t is a tab")
+	cmd.Flags().StringVar(&f.null, "null", "", "the text that is NULL; the default is the empty one")
+}
+
+func (f *csvFormat) check() error {
+	if f.delimiter == `\t` {
+		f.delimiter = "\t"
+	}
+	if utf8.RuneCountInString(f.delimiter) != 1 || strings.ContainsAny(f.delimiter, "\"\r\n") {
+		return fmt.Errorf("--delimiter %q: want one character, no quote and no line break", f.delimiter)
+	}
+	f.comma, _ = utf8.DecodeRuneInString(f.delimiter)
+	return nil
+}
 
 // csvReader reads what encoding/csv does, and tells more: whether a value stood in quotes, which makes an empty text another thing than NULL.
 // What stands in quotes is kept as it is, line breaks included. Blank lines are skipped.

@@ -5,25 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 )
 
 // dumper is one pico dump.
 type dumper struct {
-	t         *tool
-	table     string
-	file      string // "-" = standard output
-	columns   []string
-	noHeader  bool
-	delimiter string
-	null      string
-	page      int
+	csvFormat
+	t        *tool
+	table    string
+	file     string // "-" = standard output
+	columns  []string
+	noHeader bool
+	page     int
 
 	out, diag io.Writer
 }
@@ -69,31 +66,26 @@ the first row; 2 wrong usage; 4 it broke off, rows are missing.`,
 			if err := d.validate(); err != nil {
 				return &usageError{err}
 			}
-			c, err := t.open(cfg)
-			if err != nil {
-				return err
-			}
-			start, cancel := context.WithTimeout(cmd.Context(), g.wait)
-			defer cancel()
-			s, err := d.begin(start, c)
-			if err == nil {
-				err = d.run(cmd.Context(), s)
-			}
-			return errors.Join(err, c.Close())
+			return t.reach(cmd.Context(), cfg, g.wait, func(start context.Context, c *client) error {
+				s, err := d.begin(start, c)
+				if err != nil {
+					return err
+				}
+				return d.run(cmd.Context(), s)
+			})
 		},
 	}
 	g.flags(cmd, 10*time.Second, "how long to wait for the cluster at the start")
 	f := cmd.Flags()
 	f.StringSliceVar(&d.columns, "columns", nil, "the columns, in this order; the default is all of the table's")
 	f.BoolVar(&d.noHeader, "no-header", false, "no first line that names the columns")
-	f.StringVar(&d.delimiter, "delimiter", ",", "what stands between values, one character; \\t is a tab")
-	f.StringVar(&d.null, "null", "", "the text that is NULL; the default is the empty one")
+	d.flags(cmd)
 	f.IntVar(&d.page, "page", 1000, "about how many rows a statement reads")
 	return cmd
 }
 
-func (d *dumper) validate() (err error) {
-	if d.delimiter, err = checkDelimiter(d.delimiter); err != nil {
+func (d *dumper) validate() error {
+	if err := d.check(); err != nil {
 		return err
 	}
 	switch {
@@ -105,22 +97,8 @@ func (d *dumper) validate() (err error) {
 	return nil
 }
 
-// checkDelimiter reads --delimiter.
-func checkDelimiter(text string) (string, error) {
-	if text == `\t` {
-		text = "\t"
-	}
-	if utf8.RuneCountInString(text) != 1 || strings.ContainsAny(text, "\"\r\n") {
-		return "", fmt.Errorf("--delimiter %q: want one character, no quote and no line break", text)
-	}
-	return text, nil
-}
-
 // begin learns what the table is.
 func (d *dumper) begin(ctx context.Context, c *client) (*scan, error) {
-	if err := c.db.PingContext(ctx); err != nil {
-		return nil, err
-	}
 	list, err := readTables(ctx, c, d.table)
 	if err != nil {
 		return nil, err
@@ -152,13 +130,12 @@ func (d *dumper) run(ctx context.Context, s *scan) (err error) {
 	if err != nil {
 		return err
 	}
-	comma, _ := utf8.DecodeRuneInString(d.delimiter)
-	w := newCSVWriter(to, comma)
+	w := newCSVWriter(to, d.comma)
 	if !d.noHeader {
 		err = w.write(d.columns, nil)
 	}
 	began := time.Now()
-	show, stop := d.progress(began)
+	show, stop := progressLine(d.t, d.diag, func(s *scan, width int) string { return dumpBar(s, time.Since(began), width) })
 	values, quoted := make([]string, len(d.columns)), make([]bool, len(d.columns))
 	if err == nil {
 		err = s.run(ctx, func(row []any) error {
@@ -190,41 +167,12 @@ func (d *dumper) create() (w io.Writer, finish func(error) error, err error) {
 	if d.file == "-" {
 		return d.out, func(err error) error { return err }, nil
 	}
-	next := d.file + ".next"
-	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, nil, err
-	}
-	return f, func(err error) error {
-		if err = errors.Join(err, f.Close()); err != nil {
-			return errors.Join(err, os.Remove(next))
-		}
-		return os.Rename(next, d.file)
-	}, nil
+	return wholeFile(d.file)
 }
 
-// progress draws a bar on a terminal: of the buckets, and the rows and their rate beside it.
-func (d *dumper) progress(began time.Time) (show func(*scan), stop func()) {
-	width, terminal := d.t.terminal(d.diag)
-	if !terminal {
-		return func(*scan) {}, func() {}
-	}
-	var last time.Time
-	return func(s *scan) {
-			if now := time.Now(); now.Sub(last) > 100*time.Millisecond {
-				last = now
-				fmt.Fprint(d.diag, "\r", cut(dumpBar(s, now.Sub(began), width-1), width-1), "\x1b[K")
-			}
-		}, func() {
-			fmt.Fprint(d.diag, "\r\x1b[K")
-		}
-}
-
+// dumpBar is a line of progress: of the buckets, and the rows and their rate beside it.
 func dumpBar(s *scan, elapsed time.Duration, width int) string {
-	figures := fmt.Sprintf("%d rows", s.rows)
-	if took := elapsed.Seconds(); took > 0 {
-		figures += fmt.Sprintf("  %.0f/s", float64(s.rows)/took)
-	}
+	figures := withRate(s.rows, "rows", elapsed)
 	if s.buckets == 0 {
 		return figures
 	}

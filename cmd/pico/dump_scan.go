@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lib/pq"
 	"github.com/picodata/go-picodata"
 	"github.com/picodata/go-picodata/options"
 )
@@ -174,7 +175,7 @@ func (s *scan) statement(group []any) (text string, args []any) {
 	var b strings.Builder
 	names := make([]string, len(s.columns))
 	for i, name := range s.columns {
-		names[i] = quotedName(name)
+		names[i] = pq.QuoteIdentifier(name)
 	}
 	order := make([]string, len(s.key))
 	for i, at := range s.key {
@@ -190,7 +191,7 @@ func (s *scan) statement(group []any) (text string, args []any) {
 	if s.after != nil {
 		conditions = append(conditions, s.behind(&args))
 	}
-	fmt.Fprintf(&b, "SELECT %s FROM %s", strings.Join(names, ", "), quotedName(s.table))
+	fmt.Fprintf(&b, "SELECT %s FROM %s", strings.Join(names, ", "), pq.QuoteIdentifier(s.table))
 	if len(conditions) > 0 {
 		b.WriteString(" WHERE " + strings.Join(conditions, " AND "))
 	}
@@ -215,13 +216,10 @@ func (s *scan) behind(args *[]any) string {
 	}
 	equal := ""
 	for i, at := range s.key {
-		name := quotedName(s.columns[at])
+		name := pq.QuoteIdentifier(s.columns[at])
 		p := place(s.after[i])
 		ways = append(ways, "("+equal+name+" > "+p+")")
 		equal += name + " = " + p + " AND "
 	}
 	return "(" + strings.Join(ways, " OR ") + ")"
 }
-
-// quotedName is a name as SQL writes it whatever is in it.
-func quotedName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -19,13 +18,12 @@ import (
 
 // loader is one pico load.
 type loader struct {
+	csvFormat
 	t         *tool
 	file      string // "-" = standard input
 	table     string
 	columns   []string
 	noHeader  bool
-	delimiter string
-	null      string
 	conflict  string
 	maxErrors int
 	rejects   string
@@ -77,25 +75,14 @@ Exit codes: 0 all rows are in; 1 the load failed before it began; 2 wrong usage;
 			if err := l.validate(); err != nil {
 				return &usageError{err}
 			}
-			c, err := t.open(cfg)
-			if err != nil {
-				return err
-			}
-			start, cancel := context.WithTimeout(cmd.Context(), g.wait)
-			defer cancel()
-			err = c.db.PingContext(start)
-			if err == nil {
-				err = l.run(cmd.Context(), c)
-			}
-			return errors.Join(err, c.Close())
+			return t.reach(cmd.Context(), cfg, g.wait, func(_ context.Context, c *client) error { return l.run(cmd.Context(), c) })
 		},
 	}
 	g.flags(cmd, 10*time.Second, "how long to wait for the cluster at the start")
 	f := cmd.Flags()
 	f.StringSliceVar(&l.columns, "columns", nil, "the columns, in the order of the file; the first line is a row then only with --no-header")
 	f.BoolVar(&l.noHeader, "no-header", false, "the first line is a row; needs --columns")
-	f.StringVar(&l.delimiter, "delimiter", ",", "what stands between values, one character; \\t is a tab")
-	f.StringVar(&l.null, "null", "", "the text that is NULL; the default is the empty one")
+	l.flags(cmd)
 	f.StringVar(&l.conflict, "on-conflict", "fail", "fail, skip or replace: what happens to a row whose key exists")
 	f.IntVar(&l.maxErrors, "max-errors", 0, "go on until more than so many errors were met")
 	f.StringVar(&l.rejects, "rejects", "", "write the rows that aren't in to that file")
@@ -105,8 +92,8 @@ Exit codes: 0 all rows are in; 1 the load failed before it began; 2 wrong usage;
 	return cmd
 }
 
-func (l *loader) validate() (err error) {
-	if l.delimiter, err = checkDelimiter(l.delimiter); err != nil {
+func (l *loader) validate() error {
+	if err := l.check(); err != nil {
 		return err
 	}
 	_, known := conflicts[l.conflict]
@@ -138,8 +125,7 @@ func (l *loader) open() (r *csvReader, header []string, size int64, shut func() 
 		}
 		from, shut = f, f.Close
 	}
-	comma, _ := utf8.DecodeRuneInString(l.delimiter)
-	r = newCSVReader(from, comma)
+	r = newCSVReader(from, l.comma)
 	header = l.columns
 	if !l.noHeader {
 		first, _, err := r.read()
@@ -171,7 +157,7 @@ func (l *loader) run(ctx context.Context, c *client) error {
 		}
 	}
 	began := time.Now()
-	show, stop := l.progress(size)
+	show, stop := progressLine(l.t, l.diag, func(p picodata.InsertProgress, width int) string { return loadBar(p, size, width) })
 	res, err := l.segments(ctx, c, r, columns, &state, show)
 	stop()
 	err = errors.Join(err, shut())
@@ -273,28 +259,9 @@ func join(all, next *picodata.InsertResult) {
 	all.Statements += next.Statements
 }
 
-// progress draws a bar on a terminal: of the file's bytes, and the rows, their rate and their owners beside it.
-func (l *loader) progress(size int64) (show func(picodata.InsertProgress), stop func()) {
-	width, terminal := l.t.terminal(l.diag)
-	if !terminal {
-		return func(picodata.InsertProgress) {}, func() {}
-	}
-	var last time.Time
-	return func(p picodata.InsertProgress) {
-			if now := time.Now(); now.Sub(last) > 100*time.Millisecond {
-				last = now
-				fmt.Fprint(l.diag, "\r", cut(loadBar(p, size, width-1), width-1), "\x1b[K")
-			}
-		}, func() {
-			fmt.Fprint(l.diag, "\r\x1b[K")
-		}
-}
-
+// loadBar is a line of progress: of the file's bytes, and the rows, their rate and their owners beside it.
 func loadBar(p picodata.InsertProgress, size int64, width int) string {
-	figures := fmt.Sprintf("%d rows", p.Inserted)
-	if s := p.Elapsed.Seconds(); s > 0 {
-		figures += fmt.Sprintf("  %.0f/s", float64(p.Inserted)/s)
-	}
+	figures := withRate(p.Inserted, "rows", p.Elapsed)
 	for _, owner := range slices.Sorted(maps.Keys(p.Owners)) {
 		figures += fmt.Sprintf("  %s %.0f%%", owner, 100*float64(p.Owners[owner])/float64(max(p.Inserted, 1)))
 	}
@@ -336,8 +303,7 @@ func (l *loader) reject(res *picodata.InsertResult) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	comma, _ := utf8.DecodeRuneInString(l.delimiter)
-	w := newCSVWriter(f, comma)
+	w := newCSVWriter(f, l.comma)
 	defer func() { err = errors.Join(err, w.flush(), f.Close()) }()
 	if err := w.write(columns, nil); err != nil {
 		return 0, err

@@ -25,16 +25,8 @@ func TestLoadSurvivesKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	file, state := filepath.Join(dir, "cities.csv"), filepath.Join(dir, "state")
-	var b strings.Builder
-	b.WriteString("id,name\n")
 	const rows = 6000
-	for i := range rows {
-		fmt.Fprintf(&b, "%d,city %d\n", i, i)
-	}
-	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file, state := citiesFile(t, dir, rows), filepath.Join(dir, "state")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	load := func() (*exec.Cmd, *bytes.Buffer) {

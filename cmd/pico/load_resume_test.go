@@ -11,6 +11,21 @@ import (
 	"github.com/picodata/go-picodata/picotest"
 )
 
+// citiesFile is a file of so many cities: their ids count from 0.
+func citiesFile(t *testing.T, dir string, rows int) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("id,name\n")
+	for i := range rows {
+		fmt.Fprintf(&b, "%d,city %d\n", i, i)
+	}
+	file := filepath.Join(dir, "cities.csv")
+	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 // TestLoadResumes: a load that broke off goes on where it was, loses nothing and doubles nothing, and says what it can't go on with.
 func TestLoadResumes(t *testing.T) {
 	c := picotest.Start(t, picotest.Config{Statements: 100_000})
@@ -19,16 +34,8 @@ func TestLoadResumes(t *testing.T) {
 	}
 	s := newSession(c)
 	dir := t.TempDir()
-	file, state := filepath.Join(dir, "cities.csv"), filepath.Join(dir, "state")
-	var b strings.Builder
-	b.WriteString("id,name\n")
 	const rows = 5000
-	for i := range rows {
-		fmt.Fprintf(&b, "%d,city %d\n", i, i)
-	}
-	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file, state := citiesFile(t, dir, rows), filepath.Join(dir, "state")
 	load := []string{"load", "--resume", state, "--resume-every", "1000", file, "cities"}
 	var seen atomic.Int64
 	fault := c.CloseAfter(picotest.BeforeAnswer(), picotest.SQL("INSERT INTO"), func(*picotest.Statement) bool { return seen.Add(1) == 25 })

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -61,14 +62,28 @@ func (s *loadState) note(path string) error {
 	if err != nil {
 		return err
 	}
-	next := path + ".next"
-	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	w, finish, err := wholeFile(path)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
+	_, err = w.Write(append(text, '\n'))
+	return finish(err)
+}
+
+// wholeFile opens a file that is there whole, on the disk, or as it was before: finish is told how its writing went.
+func wholeFile(path string) (w io.Writer, finish func(error) error, err error) {
+	next := path + ".next"
+	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, nil, err
 	}
-	return os.Rename(next, path)
+	return f, func(err error) error {
+		if err == nil {
+			err = f.Sync()
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			return errors.Join(err, os.Remove(next))
+		}
+		return os.Rename(next, path)
+	}, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -35,6 +36,30 @@ func (b *bench) showProgress(rec *recorder) (stop func()) {
 	}
 }
 
+// progressLine draws a line on a terminal, ten times a second at most, and nothing elsewhere. stop takes it away.
+func progressLine[P any](t *tool, diag io.Writer, line func(p P, width int) string) (show func(P), stop func()) {
+	width, terminal := t.terminal(diag)
+	if !terminal {
+		return func(P) {}, func() {}
+	}
+	var last time.Time
+	return func(p P) {
+		if now := time.Now(); now.Sub(last) > 100*time.Millisecond {
+			last = now
+			fmt.Fprint(diag, "\r", cut(line(p, width-1), width-1), "\x1b[K")
+		}
+	}, func() { fmt.Fprint(diag, "\r\x1b[K") }
+}
+
+// withRate is a number of things, and how many of them there were a second.
+func withRate(n int64, things string, took time.Duration) string {
+	text := fmt.Sprintf("%d %s", n, things)
+	if took > 0 {
+		text += fmt.Sprintf("  %.0f/s", float64(n)/took.Seconds())
+	}
+	return text
+}
+
 // barTemplate is a line of progress for the library: it widens the bar to what the rest leaves of the width.
 const barTemplate pb.ProgressBarTemplate = `{{bar . "[" "█" "█" "·" "]"}} {{percent . "%3.0f%%"}}  {{string . "figures"}}`
 
@@ -49,10 +74,7 @@ func (b *bench) bar(rec *recorder, now time.Time, width int) string {
 	if b.load.count > 0 {
 		share = max(share, float64(done+uint64(failed))/float64(b.load.count))
 	}
-	figures := fmt.Sprintf("%d statements", done)
-	if since > 0 {
-		figures += fmt.Sprintf("  %.0f/s", float64(done)/since.Seconds())
-	}
+	figures := withRate(int64(done), "statements", since)
 	figures += fmt.Sprintf("  p99 %s  %d errors", short(p99), failed)
 	const whole = 1000
 	return barTemplate.New(whole).SetWidth(width).SetCurrent(int64(min(max(share, 0), 1)*whole)).Set("figures", figures).String()

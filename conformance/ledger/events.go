@@ -25,8 +25,8 @@ var events = []event{
 	{"switchover", func(h *hooks) bool { return h.switchover != nil }, switchover, false},
 	{"planned-stop", func(h *hooks) bool { return h.stop != nil && h.start != nil }, func(ctx context.Context, r *run) error { return r.stop(ctx, r.victim) }, false},
 	{"drained-stop", func(h *hooks) bool { return h.stop != nil && h.start != nil && h.switchover != nil }, drainedStop, false},
-	{"kill-replica", canKill, func(ctx context.Context, r *run) error { return r.kill(ctx, r.heir, true) }, false},
-	{"kill-leader", canKill, func(ctx context.Context, r *run) error { return r.kill(ctx, r.victim, true) }, false},
+	{"kill-replica", canKill, func(ctx context.Context, r *run) error { return r.kill(ctx, r.successor) }, false},
+	{"kill-leader", canKill, func(ctx context.Context, r *run) error { return r.kill(ctx, r.victim) }, false},
 	{"freeze-leader", func(h *hooks) bool { return h.freeze != nil && h.thaw != nil }, freeze, false},
 	{"kill-raft-leader", canKill, killRaftLeader, true},
 	{"rolling-restart", func(h *hooks) bool { return h.stop != nil && h.start != nil }, rollingRestart, true},
@@ -38,7 +38,7 @@ func canKill(h *hooks) bool { return h.kill != nil && h.start != nil }
 
 // switchover moves the lead to a replica and back.
 func switchover(ctx context.Context, r *run) error {
-	return errors.Join(r.lead(ctx, r.heir), r.lead(ctx, r.victim))
+	return errors.Join(r.lead(ctx, r.successor), r.lead(ctx, r.victim))
 }
 
 // lead makes an instance lead its replicaset.
@@ -96,18 +96,18 @@ func (r *run) members(in metadata.Instance) (list []metadata.Instance) {
 
 // drainedStop moves the lead away first: the runbook of docs/failure.md.
 func drainedStop(ctx context.Context, r *run) error {
-	if err := r.lead(ctx, r.heir); err != nil {
+	if err := r.lead(ctx, r.successor); err != nil {
 		return err
 	}
 	return r.stop(ctx, r.victim)
 }
 
-// kill kills an instance and, if asked, starts it again when the cluster has noticed.
-func (r *run) kill(ctx context.Context, in metadata.Instance, start bool) error {
+// kill kills an instance and starts it again when the cluster has noticed.
+func (r *run) kill(ctx context.Context, in metadata.Instance) error {
 	if err := r.strike(ctx, r.hooks.kill, in); err != nil {
 		return err
 	}
-	if err := r.gone(ctx, in); err != nil || !start {
+	if err := r.gone(ctx, in); err != nil {
 		return err
 	}
 	time.Sleep(r.cfg.after)
@@ -123,7 +123,7 @@ func killRaftLeader(ctx context.Context, r *run) error {
 	if !known {
 		return fmt.Errorf("the raft leader %s is no instance that is known", uuid)
 	}
-	return r.kill(ctx, *in, true)
+	return r.kill(ctx, *in)
 }
 
 func freeze(ctx context.Context, r *run) error {
@@ -138,8 +138,8 @@ func freeze(ctx context.Context, r *run) error {
 func rollingRestart(ctx context.Context, r *run) error {
 	for _, in := range r.instances {
 		if others := r.members(in); leads(r.control.Topology(), in) && r.hooks.switchover != nil && len(others) > 1 {
-			heir := others[slices.IndexFunc(others, func(o metadata.Instance) bool { return o.UUID != in.UUID })]
-			if err := r.lead(ctx, heir); err != nil {
+			successor := others[slices.IndexFunc(others, func(o metadata.Instance) bool { return o.UUID != in.UUID })]
+			if err := r.lead(ctx, successor); err != nil {
 				return err
 			}
 		}

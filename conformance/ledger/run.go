@@ -40,12 +40,12 @@ type run struct {
 	admin   *sql.DB // looks at the cluster and makes tables; what is measured goes another way
 	control *picodata.Connector
 
-	instances    []metadata.Instance
-	victim, heir metadata.Instance // a leader, and a replica of the same replicaset
-	homes        []map[string]bool // two halves of the replicasets; the victim's is in the second
-	book         *book             // of the event
-	busy         atomic.Int64      // statements under way
-	inFlight     int64             // the most that were when something was struck
+	instances         []metadata.Instance
+	victim, successor metadata.Instance // a leader, and a replica of the same replicaset
+	homes             []map[string]bool // two halves of the replicasets; the victim's is in the second
+	book              *book             // of the event
+	busy              atomic.Int64      // statements under way
+	inFlight          int64             // the most that were when something was struck
 }
 
 // result is what one event came to.
@@ -85,7 +85,7 @@ func open(ctx context.Context, cfg config) (_ *run, err error) {
 		}
 		r.instances = append(r.instances, in)
 		if l, led := t.Leader(in.ReplicasetUUID); led && l.UUID != in.UUID {
-			r.victim, r.heir = *l, in // the last replicaset of two or more: the first instance usually leads the raft group
+			r.victim, r.successor = *l, in // the last replicaset of two or more: the first instance usually leads the raft group
 		}
 	}
 	if r.victim.UUID == "" {

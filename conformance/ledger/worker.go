@@ -9,6 +9,7 @@ import (
 	"time"
 
 	picodata "github.com/picodata/go-picodata"
+	"github.com/picodata/go-picodata/conformance/internal/account"
 )
 
 const (
@@ -73,8 +74,8 @@ func (w *worker) prepare(ctx context.Context, db *sql.DB) error {
 		if w.at(ctx, id) {
 			w.seeds = append(w.seeds, id)
 		}
-		w.book.wrote(w.book.rows, w.kind, 1, id)
-		w.book.wrote(w.book.globals, w.kind, 1, id)
+		w.book.wrote(w.book.rows, w.kind, account.Acknowledged, id)
+		w.book.wrote(w.book.globals, w.kind, account.Acknowledged, id)
 	}
 	if len(w.seeds) == 0 {
 		return fmt.Errorf("none of %d keys is at home in %v", seeds, w.home)

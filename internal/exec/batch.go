@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -214,15 +215,13 @@ func (x *Executor) group(items []*Item) []*group {
 
 // overtaken puts a group off whose leader has been found dead since it was planned: its items are planned anew, together.
 func (g *group) overtaken() bool {
-	for _, it := range g.items {
-		if it.run.x.dead.hurt.Load() && it.run.overtaken() {
-			for _, it := range g.items {
-				it.Err, it.wait = errAgain, 0
-			}
-			return true
-		}
+	if !g.items[0].run.x.dead.hurt.Load() || !slices.ContainsFunc(g.items, func(it *Item) bool { return it.run.overtaken() }) {
+		return false
 	}
-	return false
+	for _, it := range g.items {
+		it.Err, it.wait = errAgain, 0
+	}
+	return true
 }
 
 // fly runs a group on one connection.

@@ -49,7 +49,7 @@ type deadLeader struct {
 	frozen      bool // a probe found it: its connections may stand, and nothing comes over them
 	waiting     atomic.Int64
 
-	// Under dead.mu: who waits has it asked again, one at a time.
+	// Under dead.mu: who waits for it, or passes it over, has it asked again, one at a time.
 	probing bool
 	asked   time.Time
 	count   int

@@ -185,14 +185,20 @@ func TestRefusedNameRunsUnnamed(t *testing.T) {
 	}
 }
 
-// After a refusal a text gets a name again, and a name that was taken is passed over.
-func TestTextIsNamedAgain(t *testing.T) {
+// firstNameTaken is a connection that names each text at once, to a server that has the first name already.
+func firstNameTaken(t *testing.T) (*Conn, *peer) {
 	s := newServer(t)
 	s.refuse = refuseOnce("P", 0, serverError("42P05", "Statement '1' for client 1 already exists"))
 	cfg := newConfig()
 	cfg.Options.StatementCacheThreshold = 0
 	c, p := s.dial(cfg)
 	p.log()
+	return c, p
+}
+
+// After a refusal a text gets a name again, and a name that was taken is passed over.
+func TestTextIsNamedAgain(t *testing.T) {
+	c, p := firstNameTaken(t)
 	for range 3 {
 		rows, err := c.Query(bg, "select $1", named(int64(5)))
 		all(t, rows, err)

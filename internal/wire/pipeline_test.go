@@ -237,12 +237,7 @@ func TestPipelineWritesNothingOutOfStep(t *testing.T) {
 
 // A name that is taken is passed over, at the end of a pipeline too: the next one doesn't stumble over it again.
 func TestPipelinePassesTakenNames(t *testing.T) {
-	s := newServer(t)
-	s.refuse = refuseOnce("P", 0, serverError("42P05", "Statement '1' for client 1 already exists"))
-	cfg := newConfig()
-	cfg.Options.StatementCacheThreshold = 0
-	c, p := s.dial(cfg)
-	p.log()
+	c, p := firstNameTaken(t)
 	for range 2 {
 		if err := c.Pipeline(bg, []*Piece{piece(t, "select $1", 5)}); err != nil {
 			t.Fatal(err)
